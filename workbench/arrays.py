@@ -47,3 +47,12 @@ def digest(*arrays: Array) -> bytes:
         hasher.update(f"{array.dtype.str}{array.shape}".encode())
         hasher.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
     return hasher.digest()
+
+
+def standardised(features: Array, common_scale: bool) -> Array:
+    """Features [n, D] with unit variance, cut at +-2; or as they are when they share one scale."""
+    X = np.asarray(features, dtype=np.float64)
+    if common_scale:
+        return X
+    mean, spread = column_moments(X)
+    return np.clip((X - mean) / np.where(spread > 0, spread, 1.0), -2.0, 2.0)

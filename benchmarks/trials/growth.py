@@ -55,7 +55,8 @@ def grown(store: Store, pool: Pool, n: int) -> Session:
                 record = _record(number, item, code, session, told.id)
                 last = number == len(items) - 1
                 record["training"] = _digest(arrays["session.items"], arrays["session.codes"]) if last else ""
-                done = recorder.add_round(record, arrays if last else {"none": np.zeros(1)})
+                state = arrays if last else {"none": np.zeros(1)}
+                done = recorder.add_round(record, state, session.id)
                 recorder.add(_by_ann(Event.round({"number": done, "n_labelled": len(codes), "n_test": 0})))
             recorder.n_labelled = {session.id: len(codes)}
     return Session.open(session.id, pool=pool, store=store, annotator="ann")

@@ -64,7 +64,7 @@ def test_a_card_says_what_the_guess_says_and_hides_its_column(begun: Session) ->
 def test_made_up_rows_look_like_their_item(begun: Session) -> None:
     model = begun.model
     assert model is not None
-    found = insight.decision_regions(model, size=8, name="margin")
+    found = insight.decision_regions(model, size=8)
     assert found.probabilities.shape == (8, 8, 3)
     view = mapping.View(model, "")
     item = 7

@@ -223,7 +223,7 @@ def test_history_opens_on_what_looks_wrong(project: Session, drawn: list[list[di
     kinds.set_value("skipped").run()
     assert not test.exception and [tile["kind"] for tile in drawn[-1]] == ["skip"]
     # what is decided in the gallery stays in it, with its undo, while one looks
-    project._event("requeue", items=[drawn[-1][0]["item"]])
+    project.items._event("requeue", items=[drawn[-1][0]["item"]])
     test.run()
     assert [tile["kind"] for tile in drawn[-1]] == ["skip"]
     test.session_state["history-tabs"] = "Agreement"

@@ -47,7 +47,7 @@ def lived(store: Store) -> Session:
     ben.items.label(items[0], CLASSES[2])  # a tie
     ben.items.label(items[1], CLASSES[2])
     ben.items.resolve(items[1], CLASSES[1])
-    ann._event("correct", item=first.item, label=CLASSES[2])
+    ann.items._event("correct", item=first.item, label=CLASSES[2])
     ann.items.flag(items[2], reason="odd | one")
     ann.items.note(items[2], "=1+1\nsecond line")
     ben.items.note(items[2], "so it is")
@@ -57,7 +57,7 @@ def lived(store: Store) -> Session:
     ben.items.relabel(items[4:6], CLASSES[0])
     grid = ann.predictions.grid(CLASSES[0], 4)
     ann.queue.confirm([a.id for a in grid[:3]], CLASSES[0], [a.id for a in grid[3:]])
-    ann._event("requeue", items=[second.item])
+    ann.items._event("requeue", items=[second.item])
     return ann
 
 

@@ -302,7 +302,7 @@ def test_who_labels_an_item_after_a_file_has_the_last_word(
         session.items.label(own, a)
     bob = session.as_annotator("bob")
     bob.items.label(new, c)
-    session._event("correct", item=again, label=a)
+    session.items._event("correct", item=again, label=a)
     assert session.state.undecided == set() and session.state.learnable != before
     labels = [session.state.labels[item] for item in (own, new, seen, again)]
     assert labels == [a, c, b, a]

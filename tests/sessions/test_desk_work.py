@@ -28,13 +28,13 @@ def test_an_earlier_answer_is_corrected_in_its_own_role(start: Start) -> None:
     assert done.status == "saved" and ann.state.labels == {one: "virginica", two: "setosa"}
     event = ann.log.events[-1]
     assert (event.payload["role"], event.payload["was"], event.payload["corrected"]) == (role, "setosa", True)
-    ann._event("correct", item=two, label="")
+    ann.items._event("correct", item=two, label="")
     assert two in ann.state.unsure
-    ann._event("correct", item=two, label="versicolor")
+    ann.items._event("correct", item=two, label="versicolor")
     ann.undo()
     assert two in ann.state.unsure
     with pytest.raises(InputError, match="no answer of yours"):
-        ann.as_annotator("bob")._event("correct", item=one, label="setosa")
+        ann.as_annotator("bob").items._event("correct", item=one, label="setosa")
 
 
 def test_many_are_relabelled_and_cleared_as_one_and_a_review_decides(start: Start) -> None:

@@ -190,7 +190,7 @@ def test_people_share_the_checks_without_doubles(tmp_path):
     # what comes after one that somebody still has before them counts once that one is answered
     assert ben.checks.answer(theirs[0].id, truth[theirs[0].item])
     now = session.checks.state()
-    assert now.evidence.checks == 0 and now.evidence.later == 1 and now.evidence.waits_for == mine[0].item
+    assert now.evidence.checks == 0 and now.evidence.later == 1
     for ask in mine:
         assert session.checks.answer(ask.id, truth[ask.item])
     assert session.checks.state().evidence.checks == 5
@@ -231,7 +231,7 @@ def test_a_check_that_is_taken_back_comes_up_again_and_nowhere_else(tmp_path):
     assert first.item not in [a.item for a in session.ask(2)]
     session.redo()
     assert session.checks.state().wrong == 1
-    session._event("correct", item=first.item, label=truth[first.item])
+    session.items._event("correct", item=first.item, label=truth[first.item])
     assert session.checks.state().wrong == 0
 
 
@@ -318,7 +318,6 @@ def test_a_pool_of_ten_is_looked_at_whole(tmp_path):
         ({"confidence": 1.0}, "confidence"),
         ({"of": "column:none"}, "none"),
         ({"of": "model"}, "no model"),
-        ({"surest": 51}, "1 to 50"),
     ],
 )
 def test_what_cannot_be_promised_is_said_before_anything_is_frozen(tmp_path, given, says):
@@ -336,8 +335,8 @@ def test_the_machines_labels_in_sets_of_the_surest(tmp_path):
     oracle = ArrayOracle(session.pool)
     step(session, oracle, 12)
     forecast = session.checks.forecast(0.2, 0.8)
-    started = session.checks.start(0.2, 0.8, surest=60)
-    assert started.promise.sizes == (60, started.frozen.size) and forecast.size == started.frozen.size
+    started = session.checks.start(0.2, 0.8)
+    assert started.promise.sizes == tuple(forecast.sizes()) and forecast.size == started.frozen.size
     assert np.all(np.diff(started.frozen.confidences) <= 0)
     while session.checks.state().phase == "checking":
         ask = session.checks.next()

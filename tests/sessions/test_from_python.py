@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -221,6 +222,16 @@ def test_answers_that_answer_nothing_are_refused() -> None:
         for none in (N, -1, "a", 1.5):
             with pytest.raises(InputError, match=f"There is no item {none}; the pool has {N}"):
                 act(none)  # type: ignore[operator]
+    items = session.items
+    for about_none in (
+        partial(items.flag, []),
+        partial(items.note, [], "odd"),
+        partial(items.label, [], "old"),
+        partial(items.resolve, [], "old"),
+        partial(items.relabel, [], "old"),
+    ):
+        with pytest.raises(InputError, match="No item is chosen"):
+            about_none()
 
 
 def test_a_run_takes_what_load_pool_takes() -> None:

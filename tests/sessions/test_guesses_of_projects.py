@@ -96,6 +96,12 @@ def test_predictions_taken_in_again_with_other_confidences_are_learnt_from(sessi
     session.guesses.add("file:llm", doubted)
     assert session.stale and session.refit() is not None
     assert session.predictions.of(0) != before
+    # a switch says the predictions no second time
+    event = session.guesses.change([{"source": "file:llm", "on": False}])
+    assert event.kind == "guesses-changed" and "said" not in event.payload["sources"][0]
+    session.guesses.change(["file:llm"])
+    [source] = session.guesses.now()
+    assert source.on and (source.guess.codes >= 0).all()
 
 
 def test_a_source_that_is_gone_lets_the_project_open(session, monkeypatch):

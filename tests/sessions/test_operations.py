@@ -238,12 +238,12 @@ def test_skipped_items_can_be_asked_again(start: Start) -> None:
     one, two, three = session.ask(3)
     session.tell(one.id, Event.skip())
     session.tell(two.id, Event.unsure())
-    assert session._event("requeue", items=[one.item, three.item]).payload["items"] == [one.item]
+    assert session.items._event("requeue", items=[one.item, three.item]).payload["items"] == [one.item]
     asks = session.ask(2)
     assert {a.item for a in asks} == {one.item, three.item}
     assert {a.role for a in asks if a.item == one.item} == {"again"}
-    assert session._event("requeue").payload["items"] == [two.item]
-    assert session._do("requeue").event is None
+    assert session.items._event("requeue").payload["items"] == [two.item]
+    assert session.items._do("requeue").event is None
     assert session.undo() is not None and session.state.unsure == {two.item}
 
 
@@ -424,7 +424,7 @@ def test_whatever_people_do_nobody_answers_for_another(
         elif what == "release":
             session.queue.release([a.id for a in session.ask(n + 1)][1:])
         elif what == "again":
-            session._do("requeue")
+            session.items._do("requeue")
         elif what == "grid":
             asks = session.predictions.grid("setosa", n + 1)
             if asks:
@@ -494,7 +494,7 @@ def test_a_correction_after_a_second_look_leaves_the_first_answer(start: Start) 
     session.items.look_again(items=[ask.item])
     (again,) = session.ask()
     assert again.role == "second" and session.tell(again, "virginica")
-    session._event("correct", item=ask.item, label="versicolor")
+    session.items._event("correct", item=ask.item, label="versicolor")
     vote = session.state.votes[ask.item][session.annotator]
     assert (vote.first, vote.key) == ("setosa", "versicolor")
 

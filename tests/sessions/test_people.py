@@ -175,6 +175,17 @@ def test_what_the_model_says_of_an_item_that_it_has_learnt_is_no_guess_of_before
     assert list(first_guesses(session.state, [new.item], codes)) == [new.item]
 
 
+def test_who_takes_a_file_in_has_given_no_opinion_of_their_own():
+    session = project(overlap=1.0, people=2)
+    names, truth, items = session.pool.classes, session.pool.truth, spread(session, 12)
+    session.items.import_labels([(item, names[truth[item]]) for item in items], "labels.csv")
+    of(session, "bob").items.label(items[0], names[truth[items[0]]])
+    raters = [(one.name, one.n_labels) for one in session.people.report().people]
+    assert raters == [("file labels.csv", 12), ("bob", 1)]
+    [ask] = session.ask(1)  # the file is a rater of its own: who took it in may still be asked
+    assert ask.item in items[1:] and ask.role == "overlap"
+
+
 def test_a_share_of_items_or_worth_and_nothing_else():
     for wrong in ("often", 1.5, -0.1):
         with pytest.raises(InputError, match=r"share of items that several people label"):

@@ -172,6 +172,21 @@ def test_of_a_row_what_is_open_is_stored_and_the_rest_named(store):
     assert list(session.question("fraud").state.votes[item]) == ["bob"]
 
 
+def test_what_is_refused_or_too_late_throws_no_fold_away(store):
+    """To fold a log of many labels anew takes a second, in which everybody waits."""
+    session = begun(store)
+    ask = session.queue.items()[0].asks["topic"]
+    session.as_annotator("bob").items.label(ask.item, "refund")
+    ids = [one.id for one in session.questions.sessions()]
+    folds = [session._project.log.fold(id_) for id_ in ids]
+    late = Operation("a", "label", ask=ask.id, label="other", seen=False)
+    none = Operation("b", "choose", items=[ask.item], label="none")
+    row = Operation("c", "answers", item=ask.item, answers={"topic": "other", "fraud": "none"})
+    acks = session.apply([late, none, row])
+    assert [ack.status for ack in acks] == ["conflict", "refused", "refused"]
+    assert all(session._project.log.fold(id_) is fold for id_, fold in zip(ids, folds, strict=True))
+
+
 def test_a_class_named_as_another_one_began_is_told_apart_in_a_row(store):
     session = begun(store)
     session.classes.rename("refund", "money back")
@@ -718,8 +733,8 @@ def test_a_row_that_is_sent_again_is_told_as_before(store):
         lambda session: session.items.import_labels([5], "f"),
         lambda session: session.items.import_labels([(1.5, "refund")], "f"),
         lambda session: session.items.import_labels([(1, "refund", "", "", False, 0)], "f"),
-        lambda session: session._do("requeue", items=5),
-        lambda session: session._do("requeue", items=["3"]),
+        lambda session: session.items._do("requeue", items=5),
+        lambda session: session.items._do("requeue", items=["3"]),
     ],
     ids=["twice", "no pair", "no item", "too long", "no items", "a text"],
 )

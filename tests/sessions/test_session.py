@@ -437,6 +437,7 @@ def test_everything_can_be_labelled_and_then_nothing_is_asked(start: Start, iris
         ({"classifier": FAKE, "options": {"sharp": 1}}, "no option 'sharp'.*sharpness"),
         ({"classes": ["a", "a"]}, "same name"),
         ({"classes": ["a", ""]}, "needs a name"),
+        ({"classes": ["a", "b" * 301]}, "at most 300 characters"),
         ({"classifier": "logistic-regression", "policy": "variation-ratio"}, "needs latent functions"),
         ({"test_fraction": 1.5}, "between 0 and 1"),
     ],

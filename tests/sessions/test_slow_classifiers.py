@@ -88,6 +88,33 @@ def test_many_labels_and_none_open_among_the_scored_cost_nothing(start: Callable
     assert model.predict_proba(np.empty(0, dtype=np.int64)).shape == (0, 3)
 
 
+def test_who_asks_waits_for_no_prediction_and_labels_are_scored_at_once(
+    start: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = start("three-gaussians", pool_options={"n_items": 600}, classifier=SLOW)
+    answer(session, session.pool, 12)
+    session.refit()
+    session.questions.add("urgent")
+    model, before = session.model, InContextClassifier.seconds
+    assert model is not None and model.scored is not None
+    asks = session.ask(100)
+    scored = [ask for ask in asks if ask.item in model.scored.items]
+    assert 0 < len(scored) < 100 and all(bool(ask.guess) == (ask in scored) for ask in asks)
+    assert len(session.queue.items(110)) == 110
+    rest = [ask.item for ask in asks if ask not in scored]
+    session.items.label(rest[0], session.classes[0])
+    assert InContextClassifier.seconds == before
+    monkeypatch.setattr(InContextClassifier, "seconds_a_call", 1.0)
+    session.items.label(rest, session.classes[0])
+    n_scored = np.isin(list(session.state.labels), model.scored.items).sum()
+    table = session.labels
+    cost = 1.0 + 0.05 * (len(table) - n_scored)
+    assert InContextClassifier.seconds - before == pytest.approx(cost)
+    assert session.items.to_pandas().loc[rest[0], "confidence"] == pytest.approx(
+        max(session.predictions.of(rest[0]).values()), abs=1e-6
+    )
+
+
 @pytest.mark.parametrize(("a_row", "a_call"), [(1e-4, 0.0), (1e-5, 1.0)])
 def test_a_quick_one_scores_all_of_them(
     start: Callable[..., Session], monkeypatch: pytest.MonkeyPatch, a_row: float, a_call: float

@@ -66,7 +66,7 @@ def test_a_label_is_offered_for_the_copies_and_one_undo_takes_it_back(start: Sta
     vote = session.state.standing[34]
     assert (vote.key, vote.role) == ("a", "twin") and session.queue.twins(4) == []
     with pytest.raises(InputError, match="no copy that is without a label"):
-        session._event("twins", item=4, label="a")
+        session.items._event("twins", item=4, label="a")
     session.undo()
     assert session.queue.twins(4) == [34] and 4 in session.state.standing
 
@@ -77,7 +77,7 @@ def test_a_copy_of_what_is_measured_on_is_never_learnt_from(start: Start, copies
     held = [item for item in session.state.evaluation if item % 30 < 10]
     assert held
     for item in held:
-        session._event("twins", item=item, label=session.state.standing[item].key)
+        session.items._event("twins", item=item, label=session.state.standing[item].key)
     session.refit()
     model = session.model
     assert model is not None
@@ -91,7 +91,7 @@ def test_a_group_of_copies_teaches_once_and_people_go_before_others(start: Start
     for item in range(10):
         session.items.want([item], "in turn")
         session.tell(session.ask(1)[0], "ab"[item % 2])
-        session._event("twins", item=item, label="ab"[item % 2])
+        session.items._event("twins", item=item, label="ab"[item % 2])
 
     def learnt() -> dict[int, int]:
         session.refit()
@@ -149,7 +149,7 @@ def test_a_run_asks_about_one_of_each_group_and_measures_on_no_copy(initial: Any
 
 def test_a_project_finds_its_groups_again(start: Start, copies: Pool) -> None:
     session = start(copies, classes=["a", "b"])
-    again = Session(session.store, session.store.project(session.id), copies, "ben")
+    again = Session._first(session.store, session.store.project(session.id), copies, "ben")
     assert (
         again.items.twins.groups == session.items.twins.groups
         and "20 items are copies" in again.items.twins.say()

@@ -6,14 +6,15 @@ from hypothesis import strategies as st
 
 from tests.store.test_fold import histories, in_order, numbered
 from workbench.store import Event, EventFold, fold, layered_mapping
-from workbench.store.layered_mapping import LayeredMapping, another
+from workbench.store.layered_mapping import LayeredMapping, another, changed_keys
 
 keys = st.integers(0, 8)
 steps = st.lists(st.tuples(st.sampled_from(["set", "set", "delete", "copy"]), keys, st.integers(0, 3)))
 
 
 def same(one: LayeredMapping[int, int], plain: dict[int, int]) -> None:
-    assert list(one) == list(plain) and list(one.items()) == list(plain.items())
+    assert list(one) == list(plain) == list(one.keys()) and one.keys() == plain.keys()
+    assert list(one.items()) == list(plain.items())
     assert list(one.values()) == list(plain.values()) and list(reversed(one)) == list(reversed(plain))
     assert len(one) == len(plain) and one == plain and plain == one and repr(one) == repr(plain)
     assert {**one} == plain and one != {**plain, 99: 1} and one != 3
@@ -66,3 +67,12 @@ def test_a_copy_of_a_large_dictionary_shares_what_did_not_change() -> None:
     second[3] = 1
     assert isinstance(second, LayeredMapping) and second._base is first._base is large and first[3] == 0
     assert type(another({1: 2})) is dict
+
+
+def test_the_keys_at_which_two_versions_differ_are_told_by_what_was_changed() -> None:
+    first = another(dict.fromkeys(range(layered_mapping.FEW + 1), 0))
+    second = another(first)
+    second[3] = second[9999] = 1
+    del second[4]
+    assert set(changed_keys(first, second) or ()) == {3, 4, 9999} and changed_keys(second, second) == []
+    assert changed_keys(None, second) is None and changed_keys({1: 2}, {1: 2}) is None

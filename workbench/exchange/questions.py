@@ -76,16 +76,15 @@ class AnswerRows(RowsOut):
             question.question_name: (NO, YES) if question.project.kind == YES_NO else question.classes
             for question in questions
         }
-        predictors = {
-            q.question_name: q.predictions.predictor(all_items=True) for q in questions if predicted
-        }
+        every = range(len(self.pool))
+        predictors = {q.question_name: q.predictions.predictor(every) for q in questions if predicted}
         self._predictors = {name: predict for name, predict in predictors.items() if predict is not None}
         if predicted and not self._predictors:
             raise InputError(
                 "There is no model to predict with yet: the first fit comes with labels of two classes."
             )
         labelled = sorted({item for labels in self._labels.values() for item in labels})
-        self.items = range(len(self.pool)) if predicted else labelled
+        self.items = every if predicted else labelled
         predictions = [f"{name}_{part}" for name in self._predictors for part in ("prediction", "confidence")]
         if taken := [name for name in predictions if name in self._labels]:
             raise InputError(f"A question is called {listed(taken)}, as a column of predictions: rename it.")

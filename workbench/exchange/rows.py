@@ -129,9 +129,11 @@ class LabelRows(RowsOut):
         what: a key of `SCOPES`.
         typed: whether columns that the pool takes as numbers are numbers where the source had texts, as
             every CSV file has; False gives each cell as it stood.
+        part: of the rows, which alone are made.
 
     Attributes:
         items: [n] of the rows.
+        n_all: how many rows there are with those of the other parts.
         own: names of the items' own columns, as they are in the rows.
         columns: names of all columns.
         classes: names of the classes, by the column of their labels.
@@ -144,7 +146,14 @@ class LabelRows(RowsOut):
     switches: Sequence[str] = ()
     of_labels = ("label", *(name for name in NESTED if name != "label_by_person"))
 
-    def __init__(self, session: Session | StoredLabels, what: str = "labels", *, typed: bool = False) -> None:
+    def __init__(
+        self,
+        session: Session | StoredLabels,
+        what: str = "labels",
+        *,
+        typed: bool = False,
+        part: slice = slice(None),
+    ) -> None:
         if what not in SCOPES:
             raise InputError(f"An export holds {', '.join(SCOPES)}; got {cut(what)}.")
         self.state: ProjectState = session.state
@@ -152,11 +161,8 @@ class LabelRows(RowsOut):
         self._what = what
         self._events = list(session.log.events)
         self._payloads = {event.id: event.payload for event in self._events}
-        self._model = getattr(session, "model", None)
+        self._model: Any = getattr(session, "model", None)
         self._model_name = ""
-        self._predict_item: Any = (
-            None if isinstance(session, StoredLabels) else session.predictions.predictor(all_items=True)
-        )
         if self._model is not None:
             self._model_name = str(session.fits.fitted_with["classifier"])  # type: ignore[union-attr]
         if what not in (PAIRS, "labels", FINISHED) and self.pool is None:
@@ -167,11 +173,15 @@ class LabelRows(RowsOut):
             )
         self._ids = self.pool.items.ids if self.pool is not None else session.ids  # type: ignore[union-attr]
         self._machine = _certified(session) if what == FINISHED else {}
-        self.items = (
+        self.items: Sequence[int] = (
             sorted({*self.state.labels, *self._machine})
             if what in (PAIRS, "labels", FINISHED)
             else range(0 if self.pool is None else len(self.pool))
         )
+        self.n_all = len(self.items)
+        self.items = self.items[part]
+        is_predicted = self._model is not None and what != FINISHED
+        self._predict_item: Any = session.predictions.predictor(self.items) if is_predicted else None  # type: ignore[union-attr]
         self._first = None if isinstance(session, StoredLabels) else session.items.twins.first
         self._cells = {} if self.pool is None else own_cells(self.pool)
         if typed and self.pool is not None:
@@ -250,7 +260,7 @@ class LabelRows(RowsOut):
                 row |= {"consensus": state.classes[code], "consensus_certainty": round(certainty, 4)}
         if self._what == FINISHED:
             self._finish(item, row)
-        else:
+        elif self._predict_item is not None:
             self._predict(item, row)
         for source, guess in self._guesses:
             if (code := int(guess[item])) >= 0:
@@ -284,8 +294,6 @@ class LabelRows(RowsOut):
 
     def _predict(self, item: int, row: dict[str, Any]) -> None:
         model = self._model
-        if model is None:
-            return
         foretold = self._predict_item(item)
         row["probabilities_now"] = {name: round(p, 6) for name, p in foretold.items()}
         best = max(foretold, key=lambda name: foretold[name])

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions.reopening import open_pool
-from workbench.store import Event, ProjectState, Store, fold
+from workbench.store import Store, fold
 
 PREFIX = "question:"
 """Of the name that such a pool has in a run's specification; the id of a question follows."""
@@ -35,10 +35,10 @@ def answered_source(question_id: str, store: Store | None = None) -> tuple[str, 
     return PREFIX + question_id, {"events": events[-1].id if events else 0}
 
 
-def answered_title(name: str, store: Store | None = None) -> str:
+def answered_title(name: str) -> str:
     """Name of it for people: the project and the question, or that it was deleted."""
     question_id = name.removeprefix(PREFIX)
-    for record in (store or Store.open()).questions(question_id):
+    for record in Store.open().questions(question_id):
         if record.id == question_id:
             return f"{record.name}: {record.question}"
     return "a question of a deleted project"
@@ -66,7 +66,7 @@ def answered_pool(name: str, options: Mapping[str, Any] | None = None, store: St
         )
     store = store or Store.open()
     record = store.project(name.removeprefix(PREFIX))
-    state = _as_of(store.events(record.id), last)
+    state = fold(event for event in store.events(record.id) if last is None or event.id <= last)
     codes = {item: code for item, code in state.codes.items() if item not in state.undecided}
     answers = np.bincount(np.fromiter(codes.values(), np.int64, len(codes)), minlength=2)
     if len(codes) < FEWEST or (answers > 1).sum() < 2:
@@ -79,7 +79,3 @@ def answered_pool(name: str, options: Mapping[str, Any] | None = None, store: St
     truth[list(codes)] = list(codes.values())
     title = f"{record.name}: {record.question}"
     return replace(pool, name=title, classes=state.classes, truth=truth, test=None)
-
-
-def _as_of(events: list[Event], last: int | None) -> ProjectState:
-    return fold(event for event in events if last is None or event.id <= last)

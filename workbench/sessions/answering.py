@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.sessions.asking import Ask, Questions, guess_of, leased_until
+from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions, guess_of, leased_until
 from workbench.sessions.certifying import certification, freezing
 from workbench.sessions.examples import has_read, picked
 from workbench.sessions.file_votes import import_events
 from workbench.sessions.fitting import Fits
 from workbench.sessions.instruction_texts import written
-from workbench.sessions.operations import Acknowledgement, Operation, made_id, taken_id
+from workbench.sessions.operations import Acknowledgement, Operation, made_id, provenance, taken_id
 from workbench.sessions.project import OpenQuestion, Transaction
-from workbench.sessions.taxonomy import CLASS_CHANGES, class_event, key_of, with_key
-from workbench.store import AskRecord, Event, ProjectState
+from workbench.sessions.questions import NO, YES
+from workbench.sessions.taxonomy import CLASS_CHANGES, class_event, key_of, name_of, new_name, with_key
+from workbench.store import YES_NO, AskRecord, Event, ProjectState
 from workbench.store.events import UNDOABLE
 from workbench.store.fold import predictions
 
@@ -69,15 +70,17 @@ class Answers:
         by_id = {a.id: a for a in renewed}
         return [by_id.get(a.id, a) for a in asks]
 
-    def asked(self, state: ProjectState, ask_id: str) -> AskRecord:
+    def asked(self, state: ProjectState, ask_id: str, item: int = -1) -> AskRecord:
         """The question of this id.
 
         Raises:
-            InputError: there is none.
+            InputError: there is none, or it is about another item than the one that is given.
         """
         ask = state.asks.get(ask_id)
         if ask is None:
             raise InputError(f"There is no question {ask_id!r} in project {self._project.record.name!r}.")
+        if item not in (-1, ask.item):
+            raise InputError(f"The question is about item {ask.item}, and the answer about item {item}.")
         return ask
 
     def _accepts(self, state: ProjectState, ask: AskRecord) -> bool:
@@ -106,7 +109,7 @@ class Answers:
         )
 
     def reclaim(
-        self, transaction: Transaction, asks: Sequence[str], moment: float, lease: float, *, first: bool
+        self, transaction: Transaction, asks: Sequence[str], moment: float, *, first: bool
     ) -> list[str]:
         """Ask questions again that were given back or ran out, while nobody else is being asked.
 
@@ -124,9 +127,8 @@ class Answers:
             and self._questions.is_open(ask, state)
         ]
         if records:
-            renewed = leased_until((Ask.of(a) for a in records), moment + lease)
-            documents = [a.document() for a in renewed]
-            self.add(transaction, Event.asked(documents, moment + lease, first=behind))
+            documents = [Ask.of(a).document() for a in records]
+            self.add(transaction, Event.asked(documents, moment + LEASE_SECONDS, first=behind))
         return [a.id for a in records]
 
     def stands_behind(self, state: ProjectState, asks: Sequence[str], moment: float) -> bool:
@@ -165,6 +167,7 @@ class Answers:
         """
         state = transaction.state
         if ask_id := ask_id or self._asked_about(state, item):
+            self.asked(state, ask_id, item)
             try:
                 events = self.answered(state, ask_id, event, late=seen, new=new)
             except Conflict:
@@ -232,12 +235,43 @@ class Answers:
         ask = self.asked(state, ask_id)
         if not (self._accepts(state, ask) or (late and self._accepts_late(state, ask))):
             raise Conflict("Its question was answered before, or somebody else is being asked.")
-        payload = {**event.payload, "item": ask.item, "ask": ask_id, **self._provenance(state, ask)}
+        payload = {**event.payload, "item": ask.item, "ask": ask_id, **_provenance(ask)}
         if ask.role == "check":
             if event.kind == "skip":
                 raise InputError("A check cannot be skipped, or the draw would not be fair: say unsure.")
             payload["check"] = int(ask.details["check"])
         return with_key(state, replace(event, payload=payload), new)
+
+    def event_of(self, value: Any, *, new: bool = False) -> Event:
+        """Answer of somebody to the question; with `new`, of a class that there may not be yet.
+
+        Args:
+            value: name of a class, True or False of a yes / no question, None for "cannot tell", or an event.
+            new: the class may be one that there is not yet.
+
+        Raises:
+            InputError: no such class, or a value that answers nothing.
+        """
+        record, state = self._project.record, self._project.state()
+        if value is None:
+            return Event.unsure()
+        if isinstance(value, bool):
+            if record.kind != YES_NO:
+                raise InputError(f"{record.question!r} has classes: {', '.join(state.classes)}; got {value}.")
+            value = YES if value else NO
+        if isinstance(value, str):
+            if new and record.kind == YES_NO:
+                raise InputError(f"{record.question!r} is answered by {YES} or {NO}: it gets no class.")
+            return Event.label(new_name(state, value) if new else name_of(state, value))
+        if isinstance(value, Event) and value.kind in CLOSING:
+            provenance({key: of for key, of in value.payload.items() if key not in ("item", "class")})
+            if value.kind != "label":
+                return value
+            fields = {"class": name_of(state, str(value.payload["class"]))}
+            return replace(value, payload={**value.payload, **fields})
+        raise InputError(
+            f"{record.question!r} is answered with the name of a class, None or an event; got {value!r}."
+        )
 
     def operate(self, transaction: Transaction, given: Operation) -> Acknowledgement:
         """Do one operation, unless it was done before."""
@@ -296,9 +330,7 @@ class Answers:
     # --- events of each kind of operation -----------------------------------------------------
 
     def _answer_of(self, state: ProjectState, of: Operation) -> list[Event]:
-        about = self.asked(state, of.ask).item
-        if of.item not in (-1, about):
-            raise InputError(f"The question is about item {about}, and the answer about item {of.item}.")
+        self.asked(state, of.ask, of.item)
         more = dict(of.more)
         if of.kind == "label":
             more["class"] = of.label
@@ -309,7 +341,8 @@ class Answers:
         return self.answered(state, of.ask, event, late=of.seen, new=of.new)
 
     def _remark(self, state: ProjectState, of: Operation) -> list[Event]:
-        about = [self.checked(item) for item in dict.fromkeys(of.items)] or self.checked(of.item)
+        items = self._distinct(of.items or (() if of.item == -1 else (of.item,)))
+        about = items if of.items else items[0]
         return [Event.flag(about, of.on, of.text) if of.kind == "flag" else Event.note(about, of.text)]
 
     def _confirmation(self, state: ProjectState, of: Operation) -> list[Event]:
@@ -338,9 +371,7 @@ class Answers:
 
     def _choice(self, state: ProjectState, of: Operation) -> list[Event]:
         """Label items of one's own choosing."""
-        items = self.to_label(dict.fromkeys(of.items))
-        if not items:
-            raise InputError("No item is chosen.")
+        items = self.to_label(of.items)
         key, published = key_of(state, of.label), self._fits.published(state)
         about: dict[str, Any] = {"round": -1 if published is None else published.model.number}
         about["classifier"] = self._project.settings(state)["classifier"]
@@ -352,9 +383,7 @@ class Answers:
 
     def _resolution(self, state: ProjectState, of: Operation) -> list[Event]:
         """End a disagreement about an item, or about each of several."""
-        items = [self.checked(item) for item in dict.fromkeys(of.items)]
-        if not items:
-            raise InputError("No item is chosen.")
+        items = self._distinct(of.items)
         return [Event.resolved(items[0] if len(items) == 1 else items, key_of(state, of.label))]
 
     def _return(self, state: ProjectState, of: Operation) -> list[Event]:
@@ -372,7 +401,8 @@ class Answers:
         item = self.checked(of.item)
         vote = state.votes.get(item, {}).get(self.annotator)
         if vote is None and item not in state.skipped and item not in state.unsure:
-            raise InputError("There is no answer of yours about this item.")
+            question = self._project.record.question
+            raise InputError(f"There is no answer of yours to {question!r} about this item.")
         about: dict[str, Any] = {"corrected": True}
         if vote is not None:
             about |= {"role": vote.role, "was": vote.key}
@@ -384,9 +414,7 @@ class Answers:
 
     def _decision(self, state: ProjectState, of: Operation) -> list[Event]:
         """Decide the class of items in review, whatever was said about them before."""
-        items = self.to_label(dict.fromkeys(int(item) for item in of.items))
-        if not items:
-            raise InputError("No item is chosen.")
+        items = self.to_label(of.items)
         return [Event.relabelled(items, key_of(state, of.label), "review", final=True)]
 
     def _twins(self, state: ProjectState, of: Operation) -> list[Event]:
@@ -424,14 +452,6 @@ class Answers:
         about = {"questions": of.value[2]}
         return [replace(event, question=None, payload={**event.payload, **about}) for event in events]
 
-    def _reading(self, state: ProjectState, of: Operation) -> list[Event]:
-        event = has_read(state, self.annotator, None if of.version < 0 else of.version)
-        return [] if event is None else [event]
-
-    def _example(self, state: ProjectState, of: Operation) -> list[Event]:
-        example = picked(state, self._project.pool, self.checked(of.item), of.label, of.on)
-        return [] if example is None else [example]
-
     def _import(self, state: ProjectState, of: Operation) -> list[Event]:
         for vote in of.value:
             self.checked(vote.item)
@@ -450,17 +470,24 @@ class Answers:
         return [Event.guesses_changed(sources, len(self._project.pool))]
 
     def to_label(self, items: Iterable[int]) -> list[int]:
-        """Items that may be labelled.
+        """Items that may be labelled, each once.
 
         Raises:
-            InputError: the pool has one of them not, or keeps it to measure on.
+            InputError: there are none, or the pool has one of them not, or keeps it to measure on.
         """
-        indices = [self.checked(item) for item in items]
+        indices = self._distinct(items)
         bad = np.asarray(indices, dtype=np.int64)[~np.isin(indices, self._project.pool.trainable)]
         if bad.size:
             raise InputError(
                 f"Item {bad[0]} belongs to the test split: it is only measured on, never labelled."
             )
+        return indices
+
+    def _distinct(self, items: Iterable[int]) -> list[int]:
+        """Items, each once; that there are none is refused."""
+        indices = [self.checked(item) for item in dict.fromkeys(items)]
+        if not indices:
+            raise InputError("No item is chosen.")
         return indices
 
     def checked(self, item: int) -> int:
@@ -473,15 +500,16 @@ class Answers:
             raise InputError(f"There is no item {item}; the pool has {len(self._project.pool)}.")
         return int(item)
 
-    def _provenance(self, state: ProjectState, ask: AskRecord) -> dict[str, Any]:
-        details = {"role": ask.role, "round": ask.details.get("round", -1)}
-        if ask.details.get("utility") is not None:
-            details["utility"] = ask.details["utility"]
-        if ask.role in ("chosen", "second"):
-            details["policy"] = "chosen by person"
-        # the fit that chose it, not the one that is there when the answer comes
-        details |= {name: ask.details[name] for name in ("policy", "classifier") if ask.details.get(name)}
-        return details | {"n_labelled": ask.details.get("n_labelled", 0)}
+
+def _provenance(ask: AskRecord) -> dict[str, Any]:
+    details = {"role": ask.role, "round": ask.details.get("round", -1)}
+    if ask.details.get("utility") is not None:
+        details["utility"] = ask.details["utility"]
+    if ask.role in ("chosen", "second"):
+        details["policy"] = "chosen by person"
+    # the fit that chose it, not the one that is there when the answer comes
+    details |= {name: ask.details[name] for name in ("policy", "classifier") if ask.details.get(name)}
+    return details | {"n_labelled": ask.details.get("n_labelled", 0)}
 
 
 _EVENTS: dict[str, Callable[[Answers, ProjectState, Operation], Sequence[Event]]] = {
@@ -498,9 +526,9 @@ _EVENTS: dict[str, Callable[[Answers, ProjectState, Operation], Sequence[Event]]
     "want": Answers._wish,
     "requeue": Answers._return,
     "import": Answers._import,
-    "read": Answers._reading,
+    "read": lambda my, state, of: has_read(state, my.annotator, of.version),
     "write": lambda my, state, of: written(state, of.text, of.value, of.version),
-    "example": Answers._example,
+    "example": lambda my, state, of: picked(state, my._project.pool, my.checked(of.item), of.label, of.on),
     "model": lambda my, state, of: [Event.model_changed(**of.value)],
     "guesses": Answers._guesses,
     "ask-in-words": lambda my, state, of: [Event.question_changed(of.text)],

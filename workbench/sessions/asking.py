@@ -21,6 +21,7 @@ from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY
 from workbench.sessions.spec import WORTH
 from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
+from workbench.store.layered_mapping import changed_keys
 
 if TYPE_CHECKING:
     from workbench.sessions.published import Published
@@ -147,14 +148,25 @@ class Questions:
         self._answers = Answers(0)
         self._cold: Ints | None = None
         self._consensus: tuple[int, ItemConsensus | None] | None = None
+        self._unshared: dict[str, tuple[Any, dict[int, None]]] = {}
 
     def unseen(self, state: ProjectState, annotator: str) -> set[int]:
         """Labelled items that somebody is still to be asked about without seeing what was said."""
-        shared = () if self._shared is None else state.votes
-        return {
-            *(item for item in shared if self.wanted(item, annotator, state)),
-            *state.second.get(annotator, ()),
-        }
+        return {*self._unlabelled_by(annotator, state), *state.second.get(annotator, ())}
+
+    def _unlabelled_by(self, annotator: str, state: ProjectState) -> Mapping[int, None]:
+        """Labelled items that are `wanted` of an annotator; costs what changed since the last time."""
+        if self._shared is None:
+            return {}
+        votes, items = self._unshared.get(annotator, (None, {}))
+        changes = changed_keys(votes, state.votes)
+        items = {} if changes is None else items.copy()
+        for item in state.votes if changes is None else changes:
+            items.pop(item, None)
+            if self.wanted(item, annotator, state):
+                items[item] = None
+        self._unshared[annotator] = state.votes, items
+        return items
 
     # --- what is open -------------------------------------------------------------------------
 
@@ -351,10 +363,10 @@ class Questions:
         return self.early_share if answered < EARLY_ANSWERS else self.evaluation_share
 
     def _second_opinions(self, state: ProjectState, annotator: str) -> Iterable[int]:
-        if self._shared is None or self._by_worth:
+        if self._by_worth or not (unlabelled := self._unlabelled_by(annotator, state)):
             return ()
         answered = {a.item for a in state.asks.values() if a.annotator == annotator and a.answered}
-        items = [i for i in state.votes if self.wanted(i, annotator, state) and i not in answered]
+        items = [item for item in unlabelled if item not in answered]
         # where one more answer is worth most; of equal ones the oldest
         among, rest = items[:AMONG], items[AMONG:]
         order = np.argsort(-worth(state, annotator, among, self._people(state)).round(6), kind="stable")
@@ -366,9 +378,7 @@ class Questions:
         """Labelled items with what one more answer of a person is worth, the most first; those worth any."""
         if not self._by_worth or published is None:
             return []
-        items = [i for i in state.votes if i not in exclusions and self.wanted(i, annotator, state)][
-            -WEIGHED:
-        ]
+        items = [i for i in self._unlabelled_by(annotator, state) if i not in exclusions][-WEIGHED:]
         together = self._people(state)
         if self._answers.n_classes != len(state.keys) or self._answers.together is not together:
             self._answers = Answers(len(state.keys), together)
@@ -382,13 +392,15 @@ class Questions:
 
     def _worth_of_new(self, published: Published, item: int, annotator: str) -> float:
         """Value of a person's answer about an unlabelled item, in accuracy of what is known of it."""
-        p = published.model.probabilities_of(item)
+        p = published.model.quick_probabilities(item)
+        if p is None:
+            p = np.full(len(published.keys), 1 / len(published.keys))
         answers = self._answers if len(p) == self._answers.n_classes else Answers(len(p))
         return float(worth_asking(p[None], answers.confusion(annotator))[0])
 
     def _people(self, state: ProjectState) -> ItemConsensus | None:
         """Figures of people; of a while ago, as everybody waits for whoever asks."""
-        n = sum(len(votes) for votes in state.votes.values() if len(votes) > 1)
+        n = state.n_shared
         if self._consensus is None or not self._consensus[0] <= n <= 1.1 * self._consensus[0]:
             self._consensus = n, item_consensus(state)
         return self._consensus[1]
@@ -433,8 +445,13 @@ def is_unchecked(state: ProjectState, ask: AskRecord, name: str) -> bool:
 
 
 def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:
-    """The likeliest classes of an item, as they are recorded with a question about it."""
-    p = published.model.probabilities_of(item)
+    """The likeliest classes of an item, as they are recorded with a question about it; none where not scored.
+
+    Everybody waits for whoever asks: nothing is predicted here that a slow classifier had no time for.
+    """
+    p = published.model.quick_probabilities(item)
+    if p is None:
+        return ()
     best = np.argsort(-p, kind="stable")[:GUESSED]
     return tuple((published.keys[c], round(float(p[c]), 4)) for c in best.tolist())
 

@@ -54,10 +54,9 @@ class Candidate:
     queue: list[Ask] = field(default_factory=list)
 
     def expected_error(self, item: int) -> float:
-        """Probability that the model's class of an item is wrong; of an even guess before the first fit."""
-        if self.published is None:
-            return 1.0 - 1.0 / max(2, len(self.state.classes))
-        return 1.0 - float(self.published.model.probabilities_of(item).max())
+        """Probability that the model's class of an item is wrong; of an even guess where it has none."""
+        p = None if self.published is None else self.published.model.quick_probabilities(item)
+        return 1.0 - (1.0 / max(2, len(self.state.classes)) if p is None else float(p.max()))
 
     def complete(self, item: int, asks: dict[str, Ask]) -> None:
         """Ask the question about an item that is looked at anyway, where it is open.

@@ -271,14 +271,12 @@ class Evidence:
         wrong: [t] whether the label counts as wrong: the answer is another class, or nobody can tell, or
             people disagree and nobody has decided.
         later: answers to draws after one that somebody still has before them.
-        waits_for: item of that one; -1 where nothing waits.
         second_looks: drawn for a second person, made, where the two disagreed, and of these not decided.
     """
 
     places: Ints
     wrong: Array
     later: int
-    waits_for: int
     second_looks: SecondLooks
 
     @property
@@ -298,12 +296,10 @@ def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
     wrong: list[bool] = []
     drawn_again = second_looks = disagreed = undecided = 0
     total = n_answered(frozen, state)
-    waits = -1
     for place in drawn(frozen):
         item = int(frozen.items[place])
         answers = answers_of(frozen, state, item)
         if not answers:
-            waits = item if len(places) < total else -1
             break
         is_disputed = len({check.key for check in answers}) > 1
         key = decided_by(state, item, answers) if is_disputed else answers[0].key
@@ -317,7 +313,6 @@ def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
         np.asarray(places, dtype=np.int64),
         np.asarray(wrong, dtype=bool),
         total - len(places),
-        waits,
         SecondLooks(drawn_again, second_looks, disagreed, undecided),
     )
 

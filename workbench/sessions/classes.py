@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.sessions.several import Names
+from workbench.sessions.part import Names
 from workbench.store import Event
 
 
@@ -17,7 +17,7 @@ class Classes(Names):
         Raises:
             InputError: an empty name, or one that exists.
         """
-        return self._session._event("class-add", label=name)
+        return self._event("class-add", label=name)
 
     def rename(self, name: str, new: str) -> Event:
         """Give a class another name; its labels follow.
@@ -25,11 +25,11 @@ class Classes(Names):
         Raises:
             InputError: no class is called so (any more), the new name is empty, or exists.
         """
-        return self._session._event("class-rename", label=name, text=new)
+        return self._event("class-rename", label=name, text=new)
 
     def merge(self, name: str, into: str) -> Event:
         """Count one class's labels as another's; the first disappears."""
-        return self._session._event("class-merge", label=name, text=into)
+        return self._event("class-merge", label=name, text=into)
 
     def remove(self, name: str) -> Event:
         """Take away a class that nobody needs; it is back with the first label that names it.
@@ -37,7 +37,7 @@ class Classes(Names):
         Raises:
             InputError: there is none, labels name it, the pool knows items of it, or one class would be left.
         """
-        return self._session._event("class-remove", label=name)
+        return self._event("class-remove", label=name)
 
     def describe(
         self,
@@ -59,7 +59,7 @@ class Classes(Names):
             InputError: no such class, a line that is too long, or a key or colour that is none or taken.
         """
         about = {"guidance": guidance, "shortcut": shortcut, "colour": colour}
-        return self._session._event(
+        return self._event(
             "class-describe", label=name, value={key: v for key, v in about.items() if v is not None}
         )
 
@@ -69,4 +69,4 @@ class Classes(Names):
         Raises:
             InputError: a class that there is not.
         """
-        return self._session._event("class-order", value=tuple(names))
+        return self._event("class-order", value=tuple(names))

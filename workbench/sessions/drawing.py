@@ -37,9 +37,7 @@ def drawn(askable: Ints, seed: int, number: int, most: int) -> Ints | None:
     return askable[np.sort(places)]
 
 
-def scored_in_time(
-    model: FittedModel, seed: int, open_items: Ints, measured: Ints, seconds: float = ANSWER_SECONDS
-) -> Scored | None:
+def scored_in_time(model: FittedModel, seed: int, open_items: Ints, measured: Ints) -> Scored | None:
     """The items that a classifier scores in the time of an answer.
 
     Args:
@@ -47,7 +45,6 @@ def scored_in_time(
         seed: of the run or project; each round has an order of its own.
         open_items: [n] items that may be asked about; they,
         measured: [m] those that its error is measured on, and the labelled ones are scored first, by turns.
-        seconds: that it may take.
 
     Returns:
         They and their probabilities; None where there is time for the whole pool.
@@ -58,7 +55,7 @@ def scored_in_time(
         turn[rng.permutation(group)] = np.arange(group.size)
     order = np.argsort(turn, kind="stable")
     blocks: list[Floats] = []
-    n, size, left = 0, _FIRST, seconds
+    n, size, left = 0, _FIRST, ANSWER_SECONDS
     a_row = last = 0.0
     while n < n_items:
         block, began = order[n : n + size], perf_counter()

@@ -11,21 +11,21 @@ MOST_EXAMPLES = 3
 """Most examples of a class."""
 
 
-def has_read(state: ProjectState, annotator: str, version: int | None = None) -> Event | None:
-    """That a person has read the instructions up to a version; None where they had.
+def has_read(state: ProjectState, annotator: str, version: int) -> list[Event]:
+    """That a person has read the instructions up to a version; nothing where they had.
 
     Args:
         state: of the project.
         annotator: the person.
-        version: the one in force unless given, and never a later one.
+        version: never a later one than that in force; -1 for that one.
     """
     latest = len(state.instructions)
-    version = latest if version is None else min(version, latest)
-    return None if version <= state.version_read(annotator) else Event.instructions_read(version)
+    version = latest if version < 0 else min(version, latest)
+    return [Event.instructions_read(version)] if version > state.version_read(annotator) else []
 
 
-def picked(state: ProjectState, pool: Pool, item: int, label: str, on: bool) -> Event | None:
-    """That an item is an example of a class, or no longer; None where nothing changes.
+def picked(state: ProjectState, pool: Pool, item: int, label: str, on: bool) -> list[Event]:
+    """That an item is an example of a class, or no longer; nothing where nothing changes.
 
     Args:
         state: of the project.
@@ -42,7 +42,7 @@ def picked(state: ProjectState, pool: Pool, item: int, label: str, on: bool) -> 
     name = state.class_names[key]
     examples = picked_now(state).get(key, ())
     if (item in examples) == on:
-        return None
+        return []
     if on:
         split = pool.test
         if item in state.evaluation or (split is not None and item in split.test):
@@ -53,7 +53,7 @@ def picked(state: ProjectState, pool: Pool, item: int, label: str, on: bool) -> 
             raise InputError(
                 f"Class {name!r} has {MOST_EXAMPLES} examples that people picked. Take one out first."
             )
-    return Event.example_picked(item, key, on)
+    return [Event.example_picked(item, key, on)]
 
 
 def picked_now(state: ProjectState) -> dict[str, tuple[int, ...]]:

@@ -30,8 +30,8 @@ from workbench.sessions.checks import (
     n_answered,
 )
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
+from workbench.sessions.part import Part
 from workbench.sessions.published import Published
-from workbench.sessions.several import Part
 from workbench.store import Check, Event, ProjectState
 from workbench.store.retry import retried
 
@@ -148,7 +148,6 @@ class Checks(Part):
         confidence: float = CONFIDENCE,
         *,
         of: str = MODEL,
-        surest: int | None = None,
         per_class: bool = False,
     ) -> FinishState:
         """Freeze the labels, and the order in which they are checked.
@@ -160,7 +159,6 @@ class Checks(Part):
             error: the share of wrong labels that is allowed.
             confidence: of all attempts together.
             of: "model", or "column:NAME".
-            surest: begin with so many of the surest; what the forecast finds cheapest unless given.
             per_class: state precision and recall of each class in the certificate.
 
         Returns:
@@ -171,18 +169,13 @@ class Checks(Part):
         """
         candidates = self.candidates(of)
         size = len(candidates.items)
-        if surest is not None and not 1 <= surest <= size:
-            raise InputError(f"There are {size:,} labels to freeze; the surest can be 1 to {size:,} of them.")
-        if surest is not None:
-            sizes = list(dict.fromkeys([surest, size]))
-        elif of != MODEL:
-            sizes = [size]  # no confidence tells which of them are surer
-        else:
+        sizes = [size]  # of a column no confidence tells which of them are surer
+        if of == MODEL:
             sizes = [int(n) for n in self.forecast(error, confidence, found=candidates).sizes()]
         promise = Promise(
             size, float(error), float(confidence), tuple(sizes), self.attempt_next, of, per_class
         )
-        self._session._do("freeze", value=(candidates, promise))
+        self._do("freeze", value=(candidates, promise))
         now = self.state()
         assert now is not None
         return now
@@ -313,7 +306,7 @@ class Checks(Part):
             return None
         if finish.phase == "void":
             raise InputError(finish.why)
-        event = self._session._do("certify").event
+        event = self._do("certify").event
         if event is not None:
             return Certificate.from_json(event.payload["certificate"])
         now = self.state()  # somebody else may have had it recorded since

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, standardised
 from workbench.classifiers import Geometry, protocols
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
@@ -233,6 +233,10 @@ class FittedModel:
         p: Floats = self.probabilities_kept(np.array([item]))[0]
         return p
 
+    def quick_probabilities(self, item: int) -> Floats | None:
+        """[C] class probabilities of one item; None of one that a slow classifier has not scored in time."""
+        return self.probabilities_of(item) if self.in_time(np.array([item])).size else None
+
     def probabilities_kept(self, items: Ints) -> Floats:
         """[n, C] class probabilities of some items; of a small pool those of all are made, and kept."""
         whole = len(self.pool) <= MANY and self.scored is None
@@ -270,8 +274,6 @@ class FittedModel:
         """[N, D] features in the space the model measures distances in."""
         geometry = self.geometry
         if geometry is None:
-            from workbench.sessions.start import standardised
-
             return standardised(self.features, self.pool.common_scale)
         scaled: Array = geometry.transform(self.features)
         return scaled

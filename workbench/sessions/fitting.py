@@ -345,8 +345,9 @@ class Fits:
             before = self.published(state)
             number = int(state.rounds[-1]["number"]) + 1 if state.rounds else 0
             warm = None
-            if before is not None and before.keys == state.keys and _same_model(before.chosen, inputs):
-                warm = before.model.state
+            if before is not None and before.keys == state.keys:
+                same = ("classifier", "options", "guess")
+                warm = before.model.state if all(before.chosen[k] == inputs[k] for k in same) else None
             sample = self._looked_at()
             measured = held_out(project.pool, state, project.record.settings)
             turn = fit_measure_query(
@@ -660,7 +661,7 @@ class Fits:
         That a state is another version's is said by its number alone. Any other failure is a fault of
         this program or of the disk: it is logged in full, and the fit is made again.
         """
-        if _format_of(arrays) != STATE_FORMAT:
+        if arrays.get(f"{_OURS}format") != STATE_FORMAT:
             self.problem = "The last fit was stored by another version of the program."
             return None
         try:
@@ -697,14 +698,6 @@ def _digest(items: Ints, codes: Ints) -> str:
     return sha256(pairs.tobytes()).hexdigest()[:32]
 
 
-def _format_of(arrays: Mapping[str, Array]) -> int:
-    return int(arrays.get(f"{_OURS}format", np.asarray(0)))
-
-
 def _theirs(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """The classifier's own part of a stored state."""
     return {name: value for name, value in arrays.items() if not name.startswith(_OURS)}
-
-
-def _same_model(old_inputs: Mapping[str, Any], new_inputs: Mapping[str, Any]) -> bool:
-    return all(old_inputs[name] == new_inputs[name] for name in ("classifier", "options", "guess"))

@@ -17,7 +17,7 @@ from workbench.sessions.guessing import (
     report,
     takes_guess,
 )
-from workbench.sessions.several import Part
+from workbench.sessions.part import Part
 from workbench.store import Event
 
 
@@ -65,7 +65,7 @@ class GuessSources(Part):
             raise InputError(NO_GUESS.format(title_of(str(settings["classifier"]))))
         if guesses == list(settings.get("guesses") or ()):
             return None
-        return session._event("guesses", value=guesses)
+        return self._event("guesses", value=guesses)
 
     def add(
         self,

@@ -7,7 +7,7 @@ session (`session.model`, `session.fits.model_at(n)`) or of a run (`run_model`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,6 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 from workbench.policies import POLICIES, argmax_probabilities, utilities
-from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
 from workbench.sessions.drawing import spread
@@ -82,7 +81,6 @@ class DecisionRegions:
         codes: [G, G] predicted class at (y, x).
         confidence: [G, G] probability of that class.
         probabilities: [G, G, C].
-        values: [G, G] the measure, or None where it was not asked for.
     """
 
     x: Floats
@@ -90,7 +88,6 @@ class DecisionRegions:
     codes: Ints
     confidence: Floats
     probabilities: Floats
-    values: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,18 +331,15 @@ def nearest_among(points: Array, items: Ints, item: int, k: int) -> tuple[Ints, 
     return best, distances[best]
 
 
-def pool_map(
-    model: FittedModel, name: str = "variation-ratio", *, plane: Plane | None = None, limit: int = 20_000
-) -> PoolMap:
+def pool_map(model: FittedModel, name: str = "variation-ratio", *, limit: int = 20_000) -> PoolMap:
     """The pool on a plane, coloured by a measure.
 
     Args:
         model: of the round.
         name: as for `measure`.
-        plane: the layout, where it was computed before; it depends on the pool alone.
         limit: most items; above it an even sample is drawn that keeps the labelled ones.
     """
-    layout = project(model.pool) if plane is None else plane
+    layout = project(model.pool)
     n = len(model.pool)
     items = np.arange(n)
     if n > limit:
@@ -362,13 +356,12 @@ def pool_map(
     )
 
 
-def decision_regions(model: FittedModel, *, size: int = 120, name: str | None = None) -> DecisionRegions:
+def decision_regions(model: FittedModel, *, size: int = 120) -> DecisionRegions:
     """Predictions of the model over the plane of a pool with two features.
 
     Args:
         model: of the round.
         size: G, points along each side.
-        name: a measure to evaluate over the grid too, as for `measure`.
 
     Raises:
         InputError: the pool has not exactly two features.
@@ -384,12 +377,9 @@ def decision_regions(model: FittedModel, *, size: int = 120, name: str | None = 
     y = np.linspace(low[1] - pad[1], high[1] + pad[1], size)
     grid = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])
     p = np.asarray(model.estimator.predict_proba(model.as_seen(grid)))
-    values = None
-    if name is not None:
-        values = measure(_elsewhere(model, grid), name).reshape(size, size)
     shape = (size, size)
     return DecisionRegions(
-        x, y, p.argmax(axis=1).reshape(shape), p.max(axis=1).reshape(shape), p.reshape(*shape, -1), values
+        x, y, p.argmax(axis=1).reshape(shape), p.max(axis=1).reshape(shape), p.reshape(*shape, -1)
     )
 
 
@@ -481,7 +471,7 @@ def probabilities_as(model: FittedModel, version: str, items: Ints) -> Floats:
     return np.asarray(argmax_probabilities(mean, np.asarray(latent.variance[items], dtype=np.float64)))
 
 
-def cross_validated(model: FittedModel, learner: Learner, *, folds: int = 5) -> tuple[Ints, Ints, Floats]:
+def cross_validated(model: FittedModel, learner: Learner) -> tuple[Ints, Ints, Floats]:
     """Predictions for the training set by models that did not see the item, where no test labels are.
 
     The labels were asked for because they were hard, so this looks worse than a uniform sample would.
@@ -489,7 +479,6 @@ def cross_validated(model: FittedModel, learner: Learner, *, folds: int = 5) -> 
     Args:
         model: whose training set is used.
         learner: fits like the model.
-        folds: parts, each predicted by a model of the others; items are dealt class by class.
 
     Returns:
         items [n], class codes [n] and probabilities [n, C].
@@ -504,19 +493,10 @@ def cross_validated(model: FittedModel, learner: Learner, *, folds: int = 5) -> 
     order = rng.permutation(len(items))
     order = order[np.argsort(codes[order], kind="stable")]
     fold = np.empty(len(items), dtype=np.int64)
-    fold[order] = np.arange(len(items)) % folds
+    fold[order] = np.arange(len(items)) % 5  # dealt class by class
     p = np.empty((len(items), len(model.classes)))
     for part in np.unique(fold):
         away = fold == part
         fold_model = learner.fit(items[~away], codes[~away], number=model.number)
         p[away] = fold_model.predict_proba(items[away])
     return items, codes, p
-
-
-def _elsewhere(model: FittedModel, features: Array) -> FittedModel:
-    """The model looking at other rows than its pool's."""
-    none = np.empty(0, dtype=np.int64)
-    features = model.as_seen(features)
-    items = ArrayItems(RowNumbers(len(features)), features, model.pool.feature_map.columns)
-    pool = replace(model.pool, features=features, items=items, truth=None, test=None)
-    return replace(model, pool=pool, items=none, codes=none, mean=None, latents=None, seen=None)

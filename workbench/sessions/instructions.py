@@ -13,7 +13,8 @@ from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.sessions.examples import MOST_EXAMPLES, picked_now
 from workbench.sessions.instruction_texts import Picture, as_kept, cleaned
-from workbench.sessions.several import Part, Several
+from workbench.sessions.open_session import OpenSession
+from workbench.sessions.part import Part
 from workbench.store import Event, Instructions
 
 _AT_MOST = 2_000  # labelled items of a class that its centre is made of
@@ -71,7 +72,7 @@ class InstructionSheet(Part):
         """
         kept_pictures = {name: as_kept(data, name) for name, data in (pictures or {}).items() if name in text}
         content = cleaned(text, kept_pictures)
-        return self._session._do(
+        return self._do(
             "write", text=content, value=kept_pictures, version=-1 if after is None else after
         ).event
 
@@ -84,7 +85,7 @@ class InstructionSheet(Part):
         Returns:
             The recorded event, or None where they had read them.
         """
-        return self._session._do("read", version=-1 if version is None else version).event
+        return self._do("read", version=-1 if version is None else version).event
 
     def pick(self, item: int, label: str, on: bool = True) -> Event | None:
         """Show an item as an example of a class, or no longer.
@@ -101,10 +102,10 @@ class InstructionSheet(Part):
             InputError: no such item or class, an item that is labelled as another class or kept to measure
                 on, or three examples are picked already.
         """
-        return self._session._do("example", item=item, label=label, on=on).event
+        return self._do("example", item=item, label=label, on=on).event
 
 
-def examples_of_all(session: Several) -> dict[str, list[Example]]:
+def examples_of_all(session: OpenSession) -> dict[str, list[Example]]:
     """Two or three items that show what a class is, of every class that has any, in their shown order.
 
     They are picked ones, else those nearest to the middle of the class. What the

@@ -12,8 +12,8 @@ from workbench.pools.pool import Shown
 from workbench.registry import Entry
 from workbench.sessions.asking import Ask
 from workbench.sessions.file_votes import file_vote
+from workbench.sessions.part import Part
 from workbench.sessions.randomness import SECOND, generator
-from workbench.sessions.several import Part
 from workbench.store import Event, FileVote
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Items(Part):
             InputError: no items, no such item or class, or an item of the test split.
         """
         self._session.fits.published()  # taken up while nobody waits for it
-        return self._session._event("choose", items=_listed(item), label=name, text=role)
+        return self._event("choose", items=_listed(item), label=name, text=role)
 
     def relabel(self, items: Sequence[int], name: str) -> Event:
         """Decide the class of items in review, whatever was said before; one undo takes all back.
@@ -49,7 +49,7 @@ class Items(Part):
         Raises:
             InputError: no items, no such item or class.
         """
-        return self._session._event("relabel", items=items, label=name)
+        return self._event("relabel", items=items, label=name)
 
     def clear(self, items: Sequence[int]) -> Event:
         """Take away whatever anybody decided about items, so that they may be asked about again.
@@ -57,19 +57,19 @@ class Items(Part):
         Raises:
             InputError: nothing is decided about any of them.
         """
-        return self._session._event("clear", items=items)
+        return self._event("clear", items=items)
 
     def resolve(self, item: int | Sequence[int], name: str) -> Event:
         """End a disagreement about an item, or about each of several at once."""
-        return self._session._event("resolve", items=_listed(item), label=name)
+        return self._event("resolve", items=_listed(item), label=name)
 
     def flag(self, item: int | Sequence[int], on: bool = True, reason: str = "") -> Event:
         """Mark an item for attention, or (`on=False`) take the mark away; of several, as one event."""
-        return self._session._event("flag", **_of_items(item), on=on, text=reason)
+        return self._event("flag", **_of_items(item), on=on, text=reason)
 
     def note(self, item: int | Sequence[int], text: str) -> Event:
         """Keep a remark about an item, or one about each of several."""
-        return self._session._event("note", **_of_items(item), text=text)
+        return self._event("note", **_of_items(item), text=text)
 
     def want(self, items: Sequence[int], how: str = "") -> Event:
         """Be asked about these items before anything else, in their order.
@@ -83,7 +83,7 @@ class Items(Part):
         Raises:
             InputError: none of them can be asked about.
         """
-        return self._session._event("want", items=items, text=how)
+        return self._event("want", items=items, text=how)
 
     def look_again(self, n: int = 20, *, items: Sequence[int] | None = None) -> Event:
         """Be asked a second time about labels of one's own, without seeing them.
@@ -109,7 +109,7 @@ class Items(Part):
             ]
             rng = generator(int(session.settings["seed"]), state.n_events, SECOND)
             items = rng.permutation(np.asarray(own_items, dtype=np.int64))[:n].tolist()
-        return session._event("want", items=items, text="a second pass", second=True)
+        return self._event("want", items=items, text="a second pass", second=True)
 
     def import_labels(
         self,
@@ -143,7 +143,7 @@ class Items(Part):
         if corrects:
             final = [vote.final or (not vote.person and vote.item in labels_now) for vote in votes]
             votes = [vote._replace(final=last) for vote, last in zip(votes, final, strict=True)]
-        return self._session._do("import", operation or "", text=source, value=votes).event
+        return self._do("import", operation or "", text=source, value=votes).event
 
     def show(self, item: int | Ask) -> Shown:
         """Item as a person sees it, or that of a question.

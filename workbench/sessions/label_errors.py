@@ -22,7 +22,7 @@ _LEARNED = 4_000
 """Labels that a model learns from at most, so that a queue takes seconds."""
 
 
-def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
+def doubtful_labels(session: Session, of: str) -> Ints:
     """Items whose label in a column is likely wrong, the likeliest first.
 
     Each label is predicted by a logistic regression of the others (in five parts, copies in one) and weighed
@@ -31,7 +31,6 @@ def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
     Args:
         session: of the project.
         of: "column:NAME".
-        most: how many.
 
     Returns:
         [n] items that nobody has labelled, by the probability that the label is wrong.
@@ -54,7 +53,7 @@ def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
     p = _foretold(session, items, codes, len(candidates.keys))
     open_ = ~np.isin(items, list(people))
     rank = np.argsort(-mistakes(codes, p).wrong, kind="stable")
-    return items[rank[open_[rank]]][:most]
+    return items[rank[open_[rank]]][:MOST]
 
 
 def _foretold(session: Session, items: Ints, codes: Ints, n_classes: int) -> Floats:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
+from workbench.sessions.execution import Execution
+from workbench.sessions.part import Part
 from workbench.sessions.people import PeopleReport, people_report
-from workbench.sessions.several import Part
 from workbench.store import Event
 from workbench.store.retry import retried
 
@@ -27,7 +28,7 @@ class Team(Part):
         """
         if bool(on) == bool(self._session.state.model.get("names_hidden")):
             return None
-        return self._session._event("hide-names", on=bool(on))
+        return self._event("hide-names", on=bool(on))
 
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class Log(Part):
     @property
     def last_acts(self) -> tuple[Event | None, Event | None]:
         """Events that an undo of this annotator takes back and that a redo puts back, of any question."""
-        return self._session._last_acts()
+        return Execution(self._session).last_acts()
 
     @property
     def outgrown(self) -> bool:

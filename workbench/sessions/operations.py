@@ -235,15 +235,12 @@ INNER = frozenset(("import", "write", "model", "guesses", "ask-in-words", "hide-
 """Kinds that `Session` has methods for, which check what they say."""
 
 
-def checked(given: Any) -> Operation:
-    """An operation of a client.
+def check_of_client(operation: Operation) -> None:
+    """Check that an operation is one of a client.
 
     Raises:
         InputError: its id is none of a client's, or `Session` has a method for it.
     """
-    if not isinstance(given, Operation):
-        raise InputError(f"What was done is said by an Operation; got {given!r:.80}.")
-    checked_id(given.id)
-    if given.kind in INNER:
-        raise InputError(f"Session has a method of its own for {given.kind!r}: call that.")
-    return given
+    checked_id(operation.id)
+    if operation.kind in INNER:
+        raise InputError(f"Session has a method of its own for {operation.kind!r}: call that.")

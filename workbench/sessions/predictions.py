@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -16,8 +15,8 @@ from workbench.errors import InputError
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.fitting import held_out
 from workbench.sessions.measure import ENOUGH, Evaluation
+from workbench.sessions.part import Part
 from workbench.sessions.published import Published
-from workbench.sessions.several import Part
 from workbench.sessions.taxonomy import key_of
 from workbench.sessions.verdict import ASKED_LATELY, ModelVerdict, class_recalls
 from workbench.store import Event, ProjectState
@@ -32,7 +31,7 @@ class Taken(NamedTuple):
 
     Attributes:
         name: of the class.
-        n_items: how many.
+        n_items: how many; where a slow classifier has not scored the whole pool, of those that it has.
         sure: the sum of the fourth powers of their probabilities.
         precision: of the model where it says this class, on measured items.
     """
@@ -90,16 +89,20 @@ class Predictions(Part):
         index, predictor = self._session._answers.checked(item), self.predictor()
         return {} if predictor is None else predictor(index)
 
-    def predictor(self, *, all_items: bool = False) -> Callable[[int], dict[str, float]] | None:
+    def predictor(self, items: Sequence[int] | None = None) -> Callable[[int], dict[str, float]] | None:
         """`of` by the fit and the classes as they are at this moment; None before the first fit.
 
         Args:
-            all_items: most items are asked about, so their probabilities are made at once.
+            items: ascending, those that it will be asked about: their probabilities are made at once.
         """
         published, state = self._session.fits.published(), self._session.state
-        if published is not None and all_items:
-            published.model.probabilities  # noqa: B018  kept with the model
-        return None if published is None else partial(published.predict_item, state)
+        if published is None:
+            return None
+        if items is None:
+            return lambda item: published.named(state, published.model.probabilities_of(item))
+        rows = np.asarray(items, dtype=np.int64)
+        probabilities = published.model.probabilities_kept(rows)
+        return lambda item: published.named(state, probabilities[np.searchsorted(rows, item)])
 
     def _precisions(self) -> dict[str, Precision]:
         """Class, as it is called now -> how often the published fit was right where it said so."""
@@ -165,13 +168,12 @@ class Predictions(Part):
         return bearing
 
     @retried
-    def grid(self, name: str, k: int = 24, *, lease: float = LEASE_SECONDS) -> list[Ask]:
+    def grid(self, name: str, k: int = 24) -> list[Ask]:
         """The surest items that the model takes for one class, to be confirmed together; doubtful ones first.
 
         Args:
             name: of the class.
             k: how many, at most.
-            lease: seconds during which nobody else is asked about the items.
 
         Returns:
             Asks with the role "grid", recorded; for `queue.confirm`.
@@ -200,9 +202,9 @@ class Predictions(Part):
             waiting = (state.asks[i] for i in state.waiting.get(session.annotator, ()))
             before = [a.id for a in waiting if a.role == "grid" and not a.released]
             if before:  # an earlier grid that was left; what is confirmed in it all the same is taken
-                session._add(transaction, Event.released(before))
+                session._answers.add(transaction, Event.released(before))
             asks = session._questions.grid(state, k, exclusions, published, code)
-            return session._answers.lease(transaction, asks, moment, lease)
+            return session._answers.lease(transaction, asks, moment, LEASE_SECONDS)
 
     @property
     def evaluation(self) -> Evaluation:

@@ -81,14 +81,14 @@ class Published:
                 key = merged[key]
         return self.keys.index(key) if key in self.keys else -1
 
-    def predict_item(self, state: ProjectState, item: int) -> dict[str, float]:
-        """Name of a class as it is called now -> what the model gives the item, in the model's order.
+    def named(self, state: ProjectState, row: Floats) -> dict[str, float]:
+        """Name of a class as it is called now -> its probability in a row [C] of the model's, in that order.
 
         Its probabilities are of the keys that it was fitted with: a class that was renamed since is called by
         its new name, and those of classes that count as one by now add up.
         """
         probabilities: dict[str, float] = {}
-        for name, p in zip(self.names(state), self.model.probabilities_of(item), strict=True):
+        for name, p in zip(self.names(state), row, strict=True):
             probabilities[name] = probabilities.get(name, 0.0) + float(p)
         return probabilities
 

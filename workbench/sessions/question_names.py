@@ -8,13 +8,14 @@ from typing import Any, Generic, TypeVar
 from workbench.errors import InputError
 from workbench.progress import FitCallback
 from workbench.sessions.lead_question import rarer
+from workbench.sessions.open_session import OpenSession
 from workbench.sessions.opening import further_question
+from workbench.sessions.part import Names
 from workbench.sessions.questions import Question, question_name, several
 from workbench.sessions.rounds import Round
-from workbench.sessions.several import Names, Several
 from workbench.store import Event, ProjectSummary
 
-S = TypeVar("S", bound=Several)
+S = TypeVar("S", bound=OpenSession)
 MOST_ASKED = 200  # characters of the question at the desk
 
 
@@ -36,8 +37,7 @@ class QuestionNames(Names, Generic[S]):
     @property
     def first(self) -> S:
         """The session of the question that the project is known by."""
-        session = self._session
-        return session._on(session._family.first, session.annotator)
+        return self._session.question(self._session._family.id)
 
     def sessions(self) -> list[S]:
         """The sessions of the questions that are asked, in their order."""
@@ -98,7 +98,7 @@ class QuestionNames(Names, Generic[S]):
             raise InputError(f"The question is {len(words)} characters long; {MOST_ASKED} can be shown.")
         if words == str(self._session.settings.get("question") or ""):
             return None
-        return self._session._event("ask-in-words", text=words)
+        return self._event("ask-in-words", text=words)
 
     def refit(self, callback: FitCallback | None = None) -> dict[str, Round]:
         """Fit the model of each question that has new labels; their rounds by the question's name.

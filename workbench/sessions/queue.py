@@ -9,7 +9,7 @@ from workbench.errors import InputError
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import Candidate, ItemAsk, plan
 from workbench.sessions.operations import Acknowledgement, given_id
-from workbench.sessions.several import Part
+from workbench.sessions.part import Part
 from workbench.store import Event
 from workbench.store.retry import retried
 
@@ -79,7 +79,7 @@ class Queue(Part):
         Raises:
             InputError: no such question or class.
         """
-        return self._session._do("confirm", given_id(operation), label=name, asks=ask_ids, rejected=rejected)
+        return self._do("confirm", given_id(operation), label=name, asks=ask_ids, rejected=rejected)
 
     def still_open(self, ask_ids: Iterable[str]) -> list[str]:
         """Those of some questions whose answer would be taken: also second opinions and second looks.
@@ -91,16 +91,13 @@ class Queue(Part):
         return [i for i in ask_ids if i in state.asks and questions.is_open(state.asks[i], state)]
 
     @retried
-    def reclaim(
-        self, ask_ids: Iterable[str], *, lease: float = LEASE_SECONDS, first: bool = False
-    ) -> list[str]:
+    def reclaim(self, ask_ids: Iterable[str], *, first: bool = False) -> list[str]:
         """Take questions back that were given back, or ran out, while somebody still looks at them.
 
         They come first again, before what was asked meanwhile.
 
         Args:
             ask_ids: of questions of this annotator.
-            lease: seconds during which nobody else is asked about the items.
             first: put them first also where they were not given back and stand behind others.
 
         Returns:
@@ -116,7 +113,7 @@ class Queue(Part):
         if not behind and all(leases):
             return []
         with session._project.recording() as transaction:
-            return session._answers.reclaim(transaction, asks, moment, lease, first=first)
+            return session._answers.reclaim(transaction, asks, moment, first=first)
 
     @retried
     def release(self, ask_ids: Iterable[str]) -> list[str]:
@@ -144,7 +141,7 @@ class Queue(Part):
                 and session._questions.is_open(a, transaction.state)
             ]
             if ids:
-                session._add(transaction, Event.released(ids))
+                session._answers.add(transaction, Event.released(ids))
             return ids
 
     def twins(self, item: int) -> list[int]:

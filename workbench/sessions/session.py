@@ -14,7 +14,10 @@ from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import Entry, trust_typed
 from workbench.sessions.asking import LEASE_SECONDS, Ask
+from workbench.sessions.asking_items import ItemAsk
 from workbench.sessions.classes import Classes
+from workbench.sessions.execution import Execution
+from workbench.sessions.family import Family
 from workbench.sessions.finishing import Checks
 from workbench.sessions.guess_sources import GuessSources
 from workbench.sessions.instructions import InstructionSheet
@@ -22,18 +25,20 @@ from workbench.sessions.items import Items
 from workbench.sessions.learner import Learner
 from workbench.sessions.log import Log, Team
 from workbench.sessions.notebooks import session_html, session_words
+from workbench.sessions.open_session import OpenSession
 from workbench.sessions.opening import create_project
-from workbench.sessions.operations import made_id
+from workbench.sessions.operations import Acknowledgement, Operation, given_id, made_id
+from workbench.sessions.part import Part
 from workbench.sessions.policy import check_policy
 from workbench.sessions.predictions import Predictions
 from workbench.sessions.question_names import QuestionNames
 from workbench.sessions.questions import Question
 from workbench.sessions.queue import Queue
 from workbench.sessions.reopening import open_pool
+from workbench.sessions.responses import operation_of
 from workbench.sessions.rounds import Round
-from workbench.sessions.several import Several
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
-from workbench.store import Event, Store
+from workbench.store import Event, ProjectRecord, Store
 from workbench.store.retry import retried
 
 if TYPE_CHECKING:
@@ -44,7 +49,7 @@ _FILE = Entry("file", "workbench.exchange.exporting:export_to", "The project as 
 _SHOWN = ("label", "status", "person", "time")
 
 
-class Session(Several):
+class Session(OpenSession):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,
@@ -154,9 +159,14 @@ class Session(Several):
             store=store,
         )
         trust_typed(classifier, policy, dict(options or {}))
-        session = cls(store, record, loaded, annotator or _login())
+        session = cls._first(store, record, loaded, annotator)
         session._take_columns(answers)
         return session
+
+    @classmethod
+    def _first(cls, store: Store, record: ProjectRecord, pool: Pool, annotator: str | None) -> Session:
+        family = Family(store, record, pool)
+        return cls(family, family.first, annotator or _login())
 
     def _take_columns(self, answers: Mapping[str, Sequence[tuple[int, str]]]) -> None:
         """Take over what columns of the table answer, of all questions as one."""
@@ -196,7 +206,7 @@ class Session(Several):
         store = store or Store.open()
         question_record = store.named(project, question)
         record, loaded = open_pool(store, question_record.family, pool)
-        first = cls(store, record, loaded, annotator or _login())
+        first = cls._first(store, record, loaded, annotator)
         return first if question_record.id == first.id else first.question(question_record.id)
 
     # --- what it is about ---------------------------------------------------------------------
@@ -286,7 +296,7 @@ class Session(Several):
         Learner(self.pool, name, new_options, seed=int(settings["seed"]), classes=self.classes)
         trust_typed(classifier or "", policy or "", dict(options or {}))
         value = {"classifier": name, "options": new_options, "policy": chooses}
-        return self._event("model", value=value)
+        return Part(self)._event("model", value=value)
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
@@ -302,6 +312,8 @@ class Session(Several):
             next one at the moment it is stored, also when another program stored one during the fit.
         """
         return self.fits.refit(self.annotator, callback)
+
+    # --- asking and answering -----------------------------------------------------------------
 
     @retried
     def ask(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[Ask]:
@@ -336,6 +348,68 @@ class Session(Several):
                 exclusions = leased_items | {a.item for a in asks}
                 asks += self._questions.fresh(state, self.annotator, k - len(asks), exclusions, published)
             return self._answers.lease(transaction, asks, moment, lease)
+
+    def tell(
+        self,
+        ask: ItemAsk | Ask | str,
+        event: Event | str | Mapping[str, Any],
+        *,
+        operation: str | None = None,
+    ) -> bool:
+        """Answer a question, or several about one item at once; durable before it returns.
+
+        Args:
+            ask: from `ask` or `queue.items`, or the id of a question.
+            event: as of one question: a class name, or an event; or of several: name of a question -> class,
+                True or False of a yes / no question, None for "cannot tell", or an event. To an item of
+                `queue.items` also `Event.skip()`, `Event.flag(...)` and `Event.note(...)`, about it.
+            operation: an id of the caller's: told again it is True, and nothing is repeated.
+
+        Returns:
+            True when all of it was recorded, or is what stands already. False when a question was answered
+            before, or somebody else was asked: what is said of the others is recorded all the same.
+
+        Raises:
+            InputError: no such question or class, or an event that answers nothing.
+        """
+        request, questions = operation_of(self, ask, event, given_id(operation))
+        acknowledgement = Execution(self).do(request, questions)
+        return acknowledgement.status == "saved" and not acknowledgement.why
+
+    def apply(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
+        """Carry out what an annotator did, in one transaction; durable before it returns.
+
+        A skip, a flag and a note are about the item, whichever question is open; an undo takes back in all
+        questions what was said at once.
+
+        Args:
+            operations: in the order in which they were done.
+
+        Returns:
+            One acknowledgement each, in the same order. One that fails leaves the others as they are.
+        """
+        return Execution(self).apply(operations)
+
+    def undo(self, of: int | None = None) -> Event | None:
+        """Take back the annotator's own last event, in all questions where it was said of several.
+
+        Args:
+            of: id of the event to take back, in whichever question; nothing happens when that is not of
+                their last act any more, so that an undo sent twice takes one.
+
+        Returns:
+            What was taken back, or None.
+        """
+        if of is None:
+            return Part(self)._do("undo").about
+        states = self._project.log.states().values()
+        tops = (state.undoable.get(self.annotator) for state in states)
+        act = next((top.act for top in tops if top is not None and top.id == of), None)
+        return None if act is None else Part(self)._do("undo", takes=act).about
+
+    def redo(self) -> Event | None:
+        """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
+        return Part(self)._do("redo").about
 
     # --- outputs ------------------------------------------------------------------------------
 

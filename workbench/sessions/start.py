@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.arrays import Array, Ints, column_moments
+from workbench.arrays import Array, Ints, standardised
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions.randomness import COLD_START, INITIAL, generator
@@ -148,12 +148,3 @@ def diverse_rows(X: Array, n: int, seed: int) -> Ints:
         if members.size:
             places.append(int(members[np.argmin(distances[members, cluster])]))
     return np.asarray(places, dtype=np.int64)
-
-
-def standardised(features: Array, common_scale: bool) -> Array:
-    """Features [n, D] with unit variance, cut at +-2; or as they are when they share one scale."""
-    X = np.asarray(features, dtype=np.float64)
-    if common_scale:
-        return X
-    mean, spread = column_moments(X)
-    return np.clip((X - mean) / np.where(spread > 0, spread, 1.0), -2.0, 2.0)

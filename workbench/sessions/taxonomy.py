@@ -49,11 +49,9 @@ def class_names(names: Sequence[str]) -> tuple[str, ...]:
     """Names to begin with, without blanks around them.
 
     Raises:
-        InputError: an empty name, or one that occurs twice.
+        InputError: an empty name, one that is too long, or one that occurs twice.
     """
-    cleaned = tuple(valid_text(str(name)).strip() for name in names)
-    if any(not name for name in cleaned):
-        raise InputError("A class needs a name.")
+    cleaned = tuple(_clean_name(str(name)) for name in names)
     if len(set(map(letters, cleaned))) != len(cleaned):
         raise InputError("Two classes have the same name.")
     return cleaned
@@ -63,8 +61,15 @@ def new_name(state: ProjectState, name: str) -> str:
     """A name for a class, without blanks around it.
 
     Raises:
-        InputError: an empty name, or one that exists.
+        InputError: an empty name, one that is too long, or one that exists.
     """
+    cleaned = _clean_name(name)
+    if letters(cleaned) in map(letters, state.classes):
+        raise InputError(f"There is a class {cleaned!r} already.")
+    return cleaned
+
+
+def _clean_name(name: str) -> str:
     cleaned = valid_text(name).strip()
     if not cleaned:
         raise InputError("A class needs a name.")
@@ -72,8 +77,6 @@ def new_name(state: ProjectState, name: str) -> str:
         raise InputError(
             f"The name of a class has at most {LONGEST_NAME} characters; this has {len(cleaned)}."
         )
-    if letters(cleaned) in map(letters, state.classes):
-        raise InputError(f"There is a class {cleaned!r} already.")
     return cleaned
 
 

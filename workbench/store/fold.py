@@ -180,7 +180,7 @@ class EventFold:
             "skipped": set(),
             "unsure": set(),
             "requeued": set(),
-            "answered": set(),
+            "answered": {},  # of a large dictionary a version costs less than of a set
             "flagged": {},
             "notes": {},
             "evaluation": set(),
@@ -500,7 +500,8 @@ class EventFold:
             self._member("skipped", item, item_fold.skipped)
             self._member("unsure", item, item_fold.unsure)
             self._member("requeued", item, item_fold.requeued)
-            self._member("answered", item, bool(item_fold.votes) or item_fold.skipped or item_fold.unsure)
+            is_answered = bool(item_fold.votes) or item_fold.skipped or item_fold.unsure
+            self._value("answered", item, is_answered or None)
             self._value("flagged", item, item_fold.flag)
             self._value("notes", item, item_fold.notes or None)
             self._value("checks", item, item_fold.checks or None)
@@ -596,7 +597,7 @@ class EventFold:
             class_about=classes.about,
             class_order=classes.order,
             merged=dict(classes.merged),
-            **self._maps,
+            **{**self._maps, "answered": answered.keys()},
             model=self._model,
             instructions=self._instructions.versions,
             pictures=self._instructions.pictures,
@@ -612,6 +613,7 @@ class EventFold:
             learnable=f"{self._learnable % 2**64:016x}",
             places=self._places,
             most_places=self._most_places,
+            n_shared=len(self._several),
             n_events=len(self.events),
             last_event=self.last_event,
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from itertools import chain
 from typing import Any, TypeVar
 
 K = TypeVar("K")
@@ -71,16 +72,17 @@ class LayeredMapping(Mapping[K, V]):
         return len(self._base) - len(self._gone) + len(self._added)
 
     def __iter__(self) -> Iterator[K]:
-        if self._gone:
-            removed_keys = self._gone
-            yield from (key for key in self._base if key not in removed_keys)
-        else:
-            yield from self._base
-        yield from self._added
+        removed_keys = self._gone
+        base = (key for key in self._base if key not in removed_keys) if removed_keys else self._base
+        return chain(base, self._added)
 
     def __reversed__(self) -> Iterator[K]:
         yield from reversed(self._added)
         yield from (key for key in reversed(self._base) if key not in self._gone)
+
+    def keys(self) -> KeysView[K]:
+        """Keys, in order."""
+        return _Keys(self)
 
     def items(self) -> ItemsView[K, V]:
         """Keys and values, in order."""
@@ -112,6 +114,13 @@ class LayeredMapping(Mapping[K, V]):
         return repr(dict(self.items()))
 
 
+class _Keys(KeysView[K]):
+    _mapping: LayeredMapping[K, Any]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._mapping)
+
+
 class _Items(ItemsView[K, V]):
     _mapping: LayeredMapping[K, V]
 
@@ -124,6 +133,15 @@ class _Values(ValuesView[V]):
 
     def __iter__(self) -> Iterator[V]:
         return (value for _, value in self._mapping.pairs())
+
+
+def changed_keys(before: Any, now: Any) -> list[Any] | None:
+    """Keys at which two versions of a dictionary differ; None where they share nothing."""
+    base = getattr(before, "_base", None)
+    if base is None or base is not getattr(now, "_base", None):
+        return None
+    layers = (layer for of in (before, now) for layer in (of._changed, of._gone, of._added))
+    return [key for key in dict.fromkeys(chain(*layers)) if before.get(key) is not now.get(key)]
 
 
 def another(known: Any) -> Any:

@@ -47,10 +47,18 @@ class Log(Database):
     """Events of projects."""
 
     @retried
-    def events(self, question_id: str, after: int = 0) -> list[Event]:
-        """Events of a question (the first one has the project's id) above `after`, oldest first."""
+    def events(self, question_id: str) -> list[Event]:
+        """Events that count in a question (the first one has the project's id), oldest first."""
+        from sqlalchemy import func, or_, select
+
+        q, c = (t := tables()).questions.c, t.events.c
         with self._read() as connection:
-            return events_of(connection, question_id, after)
+            project = connection.execute(select(q.project).where(q.id == question_id)).scalar_one_or_none()
+            own = c.project == project, c.question == question_id
+            query = select(func.min(c.id)).where(*own)
+            first = 0 if project == question_id else connection.execute(query).scalar()
+            events = all_events(connection, (own[0], or_(own[1], c.question.is_(None))))
+        return [event for event in events if event.question is not None or event.counts_in(first or 0)]
 
     @retried
     def news(self, project_id: str, known: Event | None = None) -> News:
@@ -192,22 +200,22 @@ class Recorder:
             counts = {id_: n for id_, n in self._counted.items() if id_ not in touched}
             _insert(self._connection, self._project_id, self.added, counts | self.n_labelled)
 
-    def add_round(self, record: Mapping[str, Any], state: Mapping[str, Array], question: str = "") -> int:
+    def add_round(self, record: Mapping[str, Any], state: Mapping[str, Array], question: str) -> int:
         """Store a finished round of a question; the states of earlier ones are dropped.
 
         Args:
             record: JSON; its "number" is set to the one the round gets.
             state: the posterior as plain arrays.
-            question: id of the question; the first one unless given.
+            question: its id.
 
         Returns:
             The number: the next one at the moment of writing, whatever was read before the fit.
         """
         from sqlalchemy import func, select
 
-        owner, c = question or self._project_id, tables().rounds.c
-        newest = select(func.max(c.number)).where(c.owner == owner)
-        added = [number for of, number, _, _ in self._rounds if of == owner]
+        c = tables().rounds.c
+        newest = select(func.max(c.number)).where(c.owner == question)
+        added = [number for of, number, _, _ in self._rounds if of == question]
         if added:
             number = added[-1] + 1
         else:
@@ -217,7 +225,7 @@ class Recorder:
                 self.failed = True
                 raise
             number = 0 if last is None else int(last) + 1
-        self._rounds.append((owner, number, dict(record) | {"number": number}, arrays_to_bytes(state)))
+        self._rounds.append((question, number, dict(record) | {"number": number}, arrays_to_bytes(state)))
         return number
 
 
@@ -286,19 +294,6 @@ def _row(project_id: str, event: Event) -> dict[str, Any]:
         "answers": event.payload.get("ask") if event.kind in ANSWERS else None,
         "operation": event.operation,
     }
-
-
-def events_of(connection: Connection, question_id: str, after: int = 0) -> list[Event]:
-    """Events that count in a question with an id above `after`, oldest first."""
-    from sqlalchemy import func, or_, select
-
-    q, c = (t := tables()).questions.c, t.events.c
-    project = connection.execute(select(q.project).where(q.id == question_id)).scalar_one_or_none()
-    own = c.project == project, c.question == question_id
-    first = 0 if project == question_id else connection.execute(select(func.min(c.id)).where(*own)).scalar()
-    where = (own[0], or_(own[1], c.question.is_(None)), c.id > after)
-    events = all_events(connection, where)
-    return [event for event in events if event.question is not None or event.counts_in(first or 0)]
 
 
 def all_events(connection: Connection, where: Sequence[Any], last_event: Event | None = None) -> list[Event]:

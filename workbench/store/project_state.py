@@ -171,6 +171,7 @@ class ProjectState:
         learnable: a text that is the same only for the same votes on items that are not measured on.
         places: questions that were drawn, or might have been, for measuring and were not given back.
         most_places: the most that these have been: so many draws were made.
+        n_shared: how many items several people labelled.
         n_events: how many events were folded.
         last_event: id of the last one.
     """
@@ -214,6 +215,7 @@ class ProjectState:
     learnable: str
     places: int
     most_places: int
+    n_shared: int
     n_events: int
     last_event: int
 

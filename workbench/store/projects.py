@@ -430,12 +430,13 @@ class Projects(Log):
         Raises:
             InputError: its events are not numbered from 1 without a gap.
         """
-        every = (whole, *whole.others)
+        settings = {key: value for key, value in whole.record.settings.items() if key not in OWN}
+        every = (replace(whole, record=replace(whole.record, settings=settings)), *whole.others)
         numbers = list(merge(*([event.id for event in part.events] for part in every)))
         if numbers != list(range(1, len(numbers) + 1)):
             raise InputError("The events of a project are numbered from 1 without a gap; these are not.")
         record = replace(
-            whole.record,
+            every[0].record,
             id=(family := secrets.token_hex(6)),
             family=family,
             position=0,
@@ -464,8 +465,7 @@ class Projects(Log):
             InputError: there is none with this id.
         """
         project = self.whole_project(project_id)
-        settings = {key: value for key, value in project.record.settings.items() if key not in OWN}
-        copy = replace(project.record, name=name, created=now(), settings=settings)
+        copy = replace(project.record, name=name, created=now())
         return self.restore_project(replace(project, record=copy), owner)
 
     def archive_project(self, project_id: str, on: bool = True) -> None:

@@ -124,11 +124,9 @@ class Runs(Tables):
             raise InputError(f"There is no run {run_id!r} in {self._database._shown}.")
         return records[0]
 
-    def all(self, *, project: str | None = None, study: str | None = None) -> list[RunRecord]:
-        """All runs (of a project, of a study), newest first; those whose program died are "interrupted"."""
-        c = tables().runs.c
-        conditions = ((c.project, project), (c.study, study))
-        return self._runs(*(column == value for column, value in conditions if value is not None))
+    def all(self, *, study: str | None = None) -> list[RunRecord]:
+        """All runs (of a study), newest first; those whose program died are "interrupted"."""
+        return self._runs(*([] if study is None else [tables().runs.c.study == study]))
 
     @retried
     def _runs(self, *conditions: Any) -> list[RunRecord]:

@@ -266,12 +266,12 @@ def labels(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     from workbench.exchange.rows import LabelRows
 
     session = _session(key)
-    rows = LabelRows(session, "labels")
     first = _number(body, "offset", 0, 1 << 40)
-    page = rows.items[first : first + _number(body, "limit", 100, MOST_LABELS)]
-    records = [{name: _plain_deep(value) for name, value in rows.row(item).items()} for item in page]
-    auditing.exported(session, f"{len(page)} labels by key {key.id}")(_person(key))
-    return {"total": len(rows.items), "labels": records}
+    page = slice(first, first + _number(body, "limit", 100, MOST_LABELS))
+    rows = LabelRows(session, "labels", part=page)
+    records = [{name: _plain_deep(value) for name, value in row.items()} for row in rows]
+    auditing.exported(session, f"{len(records)} labels by key {key.id}")(_person(key))
+    return {"total": rows.n_all, "labels": records}
 
 
 def _plain_deep(value: Any) -> Any:

@@ -206,7 +206,7 @@ def space(session: Session) -> Array:
 
 @kept
 def _standardised(pool: Pool) -> Array:
-    from workbench.sessions.start import standardised
+    from workbench.arrays import standardised
 
     return standardised(pool.features, pool.common_scale)
 
