@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from sklearn.datasets import load_digits
 
 from tests.engine.problems import overlapping
+from workbench.classifiers import Geometry, make_classifier
 from workbench.classifiers import calibration as cal
-from workbench.classifiers import make_classifier
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
 
 
@@ -128,9 +129,51 @@ def test_labels_alone_in_their_classes_do_not_make_a_table_doubtful():
     """Left out one by one each of them was wrong, as its class was known no more."""
     codes = np.arange(8)
     means = 0.5 - np.eye(8)  # each class is the last one that a row without its label is taken for
-    beta = cal.judge_table(cal.judge(means, codes, codes, np.log(1.5)), codes, np.log(1.5)).beta
+    beta = cal.judge_table(means, codes, codes, np.log(1.5)).beta
     prior = 1.5 * cal.TABLE_CENTRE * len(codes) / (len(codes) + cal.TABLE_LABELS)
     assert beta == pytest.approx(prior, rel=0.2)
     # where half of the classes have no label yet, such rows tell how often those are met
     means = np.hstack([means, np.full((8, 8), -0.5)])
-    assert cal.judge_table(cal.judge(means, codes, codes, np.log(1.5)), codes, np.log(1.5)).beta < 0.8 * beta
+    assert cal.judge_table(means, codes, codes, np.log(1.5)).beta < 0.8 * beta
+
+
+PEERS = ("logistic-softmax", "svgp-softmax", "bayesian-svm", "gp-laplace")
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_rows_left_out_by_their_sites_are_close_to_refits(name):
+    X, codes = overlapping(40, 3, seed=2, spread=1.0)
+    shared = {"geometry": Geometry.of(X, 20, 0), "classes": range(3), "random_state": 0, "calibration": None}
+    model = make_classifier(name, **shared).fit(X, codes)
+    quick = model._value()._left_out(X, codes, np.arange(40))[:8]
+    exact = np.empty((8, 3))
+    for n in range(8):
+        rest = np.delete(np.arange(40), n)
+        exact[n] = make_classifier(name, **shared).fit(X[rest], codes[rest]).predict_proba(X[n : n + 1])[0]
+    # nearer to the refits than what the fit says of rows that it saw
+    assert np.abs(quick - exact).mean() < 0.75 * np.abs(model.predict_proba(X[:8]) - exact).mean()
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_likelihoods_own_probabilities_are_sharpened_where_they_doubt_too_much(name):
+    """Of digits each doubted two to nine times as often as it erred."""
+    X, y = load_digits(return_X_y=True)
+    X, y, X_test, y_test = X[:100], y[:100], X[1300:], y[1300:]
+    own, model = (
+        make_classifier(name, random_state=0, calibration=how).fit(X, y) for how in (None, "leave-one-out")
+    )
+    before, after = own.predict_proba(X_test), model.predict_proba(X_test)
+    assert own.power_ == 1.0 < model.power_
+    assert (before.argmax(axis=1) == after.argmax(axis=1)).all()
+    assert negative_log_likelihood(y_test, after) < negative_log_likelihood(y_test, before) - 0.05
+    doubt, error = (1.0 - after.max(axis=1)).mean(), (after.argmax(axis=1) != y_test).mean()
+    assert 0.6 < doubt / error < 1.6 < (1.0 - before.max(axis=1)).mean() / error
+    state = model.get_state()
+    again = make_classifier(name, random_state=0).set_state(state)
+    assert again.power_ == model.power_
+    del state["power_"]  # as of a fit that has only begun
+    np.testing.assert_allclose(
+        make_classifier(name, random_state=0).set_state(state).predict_proba(X_test[:9]),
+        before[:9],
+        atol=1e-12,
+    )

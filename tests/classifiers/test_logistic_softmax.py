@@ -41,7 +41,7 @@ def test_bounds_against_exact_samples_on_wine(wine):
     assert gibbs.diagnostics_.r_hat < 1.2 and gibbs.diagnostics_.effective_sample_size > 20
     gaps, models = {}, {}
     for bound in ("joint", "mean-field", "plain"):
-        models[bound] = LogisticSoftmaxClassifier(bound=bound, **same).fit(X, y)
+        models[bound] = LogisticSoftmaxClassifier(bound=bound, calibration=None, **same).fit(X, y)
         gaps[bound] = np.abs(models[bound].predict_proba(X_test) - truth).mean()
     assert gaps["plain"] < gaps["joint"] < gaps["mean-field"]
     assert gaps["plain"] < 0.015 and gaps["joint"] < 0.03 and gaps["mean-field"] > 0.08
@@ -59,7 +59,7 @@ def test_prior_mean_cures_under_confidence_at_many_classes():
     X, X_test, y, y_test = blobs(30, 600)
     geometry = Geometry.of(X, 64, 0)
     zero, fixed, learned = (
-        LogisticSoftmaxClassifier(prior_mean=m, geometry=geometry).fit(X, y)
+        LogisticSoftmaxClassifier(prior_mean=m, geometry=geometry, calibration=None).fit(X, y)
         for m in (0.0, "log-classes", "learned")
     )
     loss = [nll(model, X_test, y_test) for model in (zero, fixed, learned)]
@@ -84,7 +84,8 @@ def test_class_batch_learns_many_classes():
 def test_gpflow_model_agrees(wine):
     X, X_test, y, _ = wine
     for bound in ("joint", "mean-field"):
-        model = LogisticSoftmaxClassifier(bound=bound, prior_mean="log-classes", random_state=0).fit(X, y)
+        options = {"bound": bound, "prior_mean": "log-classes", "calibration": None}
+        model = LogisticSoftmaxClassifier(**options, random_state=0).fit(X, y)
         gp = model.gpflow_model_
         mean, variance = (a.numpy() for a in gp.predict_f(model.geometry_.transform(X_test)))
         latent = model.predict_latent(X_test)

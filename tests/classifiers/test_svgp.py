@@ -36,7 +36,7 @@ def test_calibration_on_overlapping_classes(name):
     X, y = three_gaussians(500, 0)
     T, t = three_gaussians(2000, 1)
     p = (
-        make_classifier(name, length_scale_factor=1.0, variance=1.0, random_state=0)
+        make_classifier(name, length_scale_factor=1.0, variance=1.0, random_state=0, calibration=None)
         .fit(X, y)
         .predict_proba(T)
     )
@@ -65,7 +65,7 @@ def test_is_gpflows_model(fitted, name):
 def test_probabilities_are_the_gpflow_models_and_sum_to_one():
     X, y = three_gaussians(60, 2)
     T, _ = three_gaussians(300, 3, noise=4.0)
-    model = make_classifier("svgp-robust-max", random_state=0).fit(X, y)
+    model = make_classifier("svgp-robust-max", random_state=0, calibration=None).fit(X, y)
     p = model.predict_proba(T)
     theirs = model.gpflow_model_.predict_y(model.geometry_.transform(T))[0].numpy()
     np.testing.assert_allclose(p.sum(1), 1, atol=1e-12)
@@ -76,10 +76,10 @@ def test_probabilities_are_the_gpflow_models_and_sum_to_one():
     raw = own.predict_mean_and_var(tf.zeros([len(T), 0], tf.float64), *latent)[0].numpy()
     assert np.abs(raw.sum(1) - 1).max() > 1e-6
     np.testing.assert_allclose(p, raw, atol=0.06)
-    probit = make_classifier("svgp-heaviside", random_state=0).fit(X, y)
+    probit = make_classifier("svgp-heaviside", random_state=0, calibration=None).fit(X, y)
     theirs = probit.gpflow_model_.predict_y(probit.geometry_.transform(T))[0].numpy()
     np.testing.assert_allclose(probit.predict_proba(T), theirs, atol=0.02)
-    soft = make_classifier("svgp-softmax", random_state=0, n_nodes=512).fit(X, y)
+    soft = make_classifier("svgp-softmax", random_state=0, n_nodes=512, calibration=None).fit(X, y)
     theirs = soft.gpflow_model_.predict_y(soft.geometry_.transform(T[:250]))[0].numpy()
     np.testing.assert_allclose(soft.predict_proba(T[:250]), theirs, atol=0.02)
 

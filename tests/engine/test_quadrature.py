@@ -5,8 +5,7 @@ import pytest
 from scipy.special import expit, log_expit, softmax
 from scipy.stats import norm, qmc
 
-from workbench.engine.quadrature import gauss_hermite, logistic_softmax_probabilities
-from workbench.engine.softmax import softmax_probabilities
+from workbench.engine.quadrature import gauss_hermite, logistic_softmax_probabilities, softmax_probabilities
 
 
 def sobol(mean, variance, log2=15, seed=0):

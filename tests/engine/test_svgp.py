@@ -26,7 +26,7 @@ from workbench.engine.likelihoods.base import log_ndtr
 from workbench.engine.natural_gradient import NaturalGradientAscent, ascend, objective
 from workbench.engine.natural_steps import ZERO_MEAN, Block, compiled, trace_count
 from workbench.engine.projection import make_basis, project
-from workbench.engine.softmax import softmax_probabilities
+from workbench.engine.quadrature import softmax_probabilities
 from workbench.errors import InputError
 
 C = 3

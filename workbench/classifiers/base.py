@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers import calibration as cal
 from workbench.classifiers import guess_weights
-from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import check_options, estimator, fitted
@@ -21,7 +21,15 @@ from workbench.errors import InputError
 from workbench.progress import FitCallback
 
 _PARAMETERS: dict[type, list[str]] = {}
-_TOLD = ("objective_", "objective_trace_", "n_iter_", "mean_weights_", "mean_weighed_", "measured_rows_")
+_TOLD = (
+    "objective_",
+    "objective_trace_",
+    "n_iter_",
+    "mean_weights_",
+    "mean_weighed_",
+    "measured_rows_",
+    "power_",
+)
 OUTGROWN = 2  # times the rows that a geometry was measured on: a warm start begins anew
 _FREE = ("classes", "warm_start", "random_state")  # what may change between two fits of one warm model
 _BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
@@ -80,6 +88,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     mean_weights_: Floats = fitted()
     mean_weighed_: int = fitted()
     measured_rows_: int = fitted()
+    power_: float = fitted()
     _guess_scale: ClassVar[float] = 1.0  # of its margins, beside the large-margin model's
     _inputs = FitInputs()  # of a draft
 
@@ -110,10 +119,21 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return {name: np.asarray(getattr(self, name)) for name in self._state_names if hasattr(self, name)}
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
-        for name in self._state_names:
+        self._take(self._state_names, state)
+
+    def _take(self, names: tuple[str, ...], state: Mapping[str, Array]) -> None:
+        for name in names:
             if name in state:
                 value = np.asarray(state[name])
                 setattr(self, name, value.item() if value.ndim == 0 else value)
+
+    def _left_out(self, X: Floats, codes: Ints, rows: Ints) -> Floats | None:
+        """Own probabilities [n, C] of some rows as if each had not been there; None where it has none."""
+        return None
+
+    def _sharpened(self, p: Floats) -> Floats:
+        """Own probabilities [n, C] to the power that the labels left out ask for."""
+        return cal.powered(p, self.power_)
 
     # ------------------------------------------------------------------ scikit-learn's verbs
 
@@ -199,6 +219,9 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
                     f"The fit of {type(self).__name__} ended in an objective that is no number "
                     f"({draft.objective_}). Take dtype='float64', a smaller variance or learning rate."
                 )
+            rows = cal.sample_of(len(codes), draft._draw)
+            p = None if getattr(draft, "calibration", None) is None else draft._left_out(X, codes, rows)
+            draft.power_ = 1.0 if p is None else cal.own_power(p, codes, rows)
         return draft
 
     def _draft(self) -> Self:
@@ -276,13 +299,13 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         m = fit._mean_at(mean, len(X))
         if m is not None and n_classes > 1:
             if not fit._trivial():
-                return fit._probabilities_with(X, m)
+                return fit._sharpened(fit._probabilities_with(X, m))
             scores = np.exp(fit._prior_beta() * (m - m.max(axis=1, keepdims=True)))
             result: Floats = scores / scores.sum(axis=1, keepdims=True)
             return result
         if fit._trivial():
             return np.full((len(X), n_classes), 1.0 / n_classes)
-        return fit._probabilities(X)
+        return fit._sharpened(fit._probabilities(X))
 
     def predict_latent(self, X: Any, mean: Any = None) -> Latent:
         """q(f(x)) for X [N, D]; `mean` as in `predict_proba`.
@@ -358,18 +381,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         draft.n_rows_ = int(state["n_rows_"])
         if "feature_names_in_" in state:
             draft.feature_names_in_ = np.asarray(state["feature_names_in_"]).astype(object)
-        if "objective_" in state:
-            draft.objective_ = float(state["objective_"])
-        if "objective_trace_" in state:
-            draft.objective_trace_ = np.asarray(state["objective_trace_"])
-        if "n_iter_" in state:
-            draft.n_iter_ = int(state["n_iter_"])
-        if "mean_weights_" in state:
-            draft.mean_weights_ = np.asarray(state["mean_weights_"], dtype=np.float64)
-        if "mean_weighed_" in state:
-            draft.mean_weighed_ = int(state["mean_weighed_"])
-        if "measured_rows_" in state:
-            draft.measured_rows_ = int(state["measured_rows_"])
+        draft.power_ = 1.0  # of a fit that has only begun
+        draft._take(_TOLD, state)
         if not draft._trivial():
             try:
                 geometry = Geometry.of_state(state)
@@ -422,7 +435,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     def _prior_weight(self) -> float:
         return self._guess_scale * guess_weights.prior_weight(len(self.classes_))
 
-    def _choose_weights(self, n: int, centre: float, judge: Callable[[Any, Floats], LeftOut]) -> None:
+    def _choose_weights(self, n: int, centre: float, judge: Callable[[Any, Floats], cal.LeftOut]) -> None:
         """Choose the weights of the guesses, if there are some and it is time to (math.md, 13).
 
         Args:

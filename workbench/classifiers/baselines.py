@@ -11,8 +11,8 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints, column_moments
+from workbench.classifiers import calibration as cal
 from workbench.classifiers.base import BaseBayesianClassifier
-from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.guess_weights import judged_by_folds
 from workbench.classifiers.options import estimator, fitted, option
@@ -81,14 +81,15 @@ class Baseline(BaseBayesianClassifier):
         return (X - self._shift) / self._scale
 
     def _probabilities(self, X: Floats) -> Floats:
+        is_one = len(self.present_) < 2
+        return self._beside_others(np.ones((len(X), 1)) if is_one else self._predict_present(self._scaled(X)))
+
+    def _beside_others(self, p: Floats) -> Floats:
+        """[n, C] probabilities [n, K] of classes with labels beside those that have none."""
         n, C = len(self.codes_), len(self.classes_)
-        out = np.full((len(X), C), 1.0 / (n + C))
+        out = np.full((len(p), C), 1.0 / (n + C))
         share = 1.0 - (C - len(self.present_)) / (n + C)
-        if len(self.present_) > 1:
-            p = self._predict_present(self._scaled(X))
-            out[:, self.present_] = share * p / p.sum(axis=1, keepdims=True)
-        else:
-            out[:, self.present_] = share
+        out[:, self.present_] = share * p / p.sum(axis=1, keepdims=True)
         return out
 
     def _state(self) -> dict[str, Array]:
@@ -146,13 +147,10 @@ class CalibratedSVMClassifier(Baseline):
         if self.calibrated_:
             p: Floats = self.svm_.predict_proba(scaled)
             return np.maximum(p, 1e-15)
-        from scipy.special import softmax
-
         decision = self.svm_.decision_function(scaled)
         if decision.ndim == 1:
             decision = np.stack([-decision, decision], axis=1)
-        result: Floats = softmax(decision, axis=1)
-        return result
+        return cal.softmax(decision)
 
 
 class LinearScores(NamedTuple):
@@ -228,7 +226,7 @@ class LogisticRegressionClassifier(Baseline):
                 scaled, self.codes_, self.offset_, self.C, self.max_iter
             )
 
-    def _judge(self, scaled: Floats, codes: Ints, rows: Any, weights: Floats) -> LeftOut:
+    def _judge(self, scaled: Floats, codes: Ints, rows: Any, weights: Floats) -> cal.LeftOut:
         """Scores of the held-out labels under fits to four fifths of some rows."""
         offset = self._offset(rows, weights)
         assert offset is not None
@@ -296,10 +294,7 @@ class LogisticRegressionClassifier(Baseline):
 
 def _softmax(scaled: Floats, coefficients: Floats, offset: Floats) -> Floats:
     """[n, C] probabilities of a linear predictor [D + 1, C], intercepts last, beside an offset."""
-    from scipy.special import softmax
-
-    p: Floats = softmax(scaled @ coefficients[:-1] + coefficients[-1] + offset, axis=1)
-    return p
+    return cal.softmax(scaled @ coefficients[:-1] + coefficients[-1] + offset)
 
 
 def _with_offset(
@@ -341,6 +336,7 @@ class LaplaceGPClassifier(Baseline):
         length_scale_factor: times the median distance of the pool (the geometry's, or X's).
         variance: of the squared exponential.
         hyperparameters: "fixed", or "learned" (type-II likelihood by L-BFGS: many cubic fits).
+        calibration: "leave-one-out" takes probabilities to a power by labels left out; None leaves them.
         geometry: of the pool, for its scaling and distances; None measures X.
         random_state: of the rows the median is taken from.
 
@@ -353,6 +349,7 @@ class LaplaceGPClassifier(Baseline):
     length_scale_factor: float = option(0.6, above=0.0)
     variance: float = option(10.0, above=0.0)
     hyperparameters: str = option("fixed", choices=("fixed", "learned"))
+    calibration: str | None = option("leave-one-out", choices=("leave-one-out",), optional=True)
 
     def _fit_present(self, scaled: Floats, codes: Ints) -> None:
         from sklearn.exceptions import ConvergenceWarning
@@ -373,6 +370,29 @@ class LaplaceGPClassifier(Baseline):
             simplefilter("ignore", ConvergenceWarning)
             self.gp_ = model.fit(scaled, codes)
         self.objective_ = float(self.gp_.log_marginal_likelihood_value_)
+
+    def _left_out(self, X: Floats, codes: Ints, rows: Ints) -> Floats | None:
+        """By each row's site, taken out of the posterior of each class (docs/math.md, 8)."""
+        from scipy.linalg import solve_triangular
+        from scipy.special import expit
+
+        if len(self.present_) < 2:
+            return None
+        one = self.gp_.base_estimator_
+        columns = []
+        for fit in getattr(one, "estimators_", [one]):
+            K, slope = fit.kernel_(fit.X_train_), fit.y_train_ - fit.pi_
+            half = solve_triangular(fit.L_, fit.W_sr_[:, None] * K, lower=True)
+            v = np.diag(K) - (half**2).sum(axis=0)
+            v = v / np.maximum(1.0 - fit.W_sr_**2 * v, 0.1)
+            columns.append(expit((K @ slope - v * slope) / np.sqrt(1.0 + np.pi / 8.0 * v)))
+        p = np.stack(columns if len(columns) > 1 else [1.0 - columns[0], *columns], axis=1)
+        out = np.zeros((len(rows), len(self.classes_)))
+        out[:, self.present_] = p[rows] / p[rows].sum(axis=1, keepdims=True)
+        return out
+
+    def _sharpened(self, p: Floats) -> Floats:
+        return self._beside_others(cal.powered(p[:, self.present_], self.power_))
 
     def _median(self, scaled: Floats) -> float:
         return Geometry.of(scaled, 1, self.seed_, clip=np.inf).length_scale

@@ -85,8 +85,8 @@ class _SVMClassifier(ClosedFormClassifier):
     def _n_functions(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
-    def _probabilities(self, X: Floats) -> Floats:
-        return svm_probabilities(self._latent(X), self._n_functions() == 1)
+    def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
+        return svm_probabilities(Latent(mean, variance), self._n_functions() == 1)
 
 
 @estimator
@@ -111,6 +111,7 @@ class BayesianSVMClassifier(_SVMClassifier, KernelClassifier):
         epochs: of stochastic steps.
         max_sweeps: of full sweeps.
         tol: full sweeps end after two gains in a row below this share of the objective.
+        calibration: "leave-one-out" takes probabilities to a power by labels left out; None leaves them.
         warm_start: `fit` starts from the present posterior.
         dtype: "float64" or "float32".
         random_state: of the geometry measured on X, and of minibatches.
@@ -152,6 +153,7 @@ class LinearBayesianSVMClassifier(_SVMClassifier):
         epochs: of stochastic steps.
         max_sweeps: of full sweeps.
         tol: full sweeps end after two gains in a row below this share of the objective.
+        calibration: "leave-one-out" takes probabilities to a power by labels left out; None leaves them.
         warm_start: `fit` starts from the present posterior.
         dtype: "float64" or "float32".
         random_state: of minibatches.

@@ -17,6 +17,7 @@ SAMPLE = 600  # rows that decide the temperature
 PRIOR_SPREAD = 0.5  # of log beta
 # of tables, whose columns have scales of their own: from sets of PMLB, docs/math.md, 8
 TABLE_CENTRE = 0.5  # times the prior's beta
+OWN_CENTRE = 10.0  # times the former, of the power of probabilities that a likelihood of its own gives
 TABLE_LABELS = 8.0  # beta times n / (n + this)
 TABLE_TRUST = 20.0  # labels left out count n / (n + this): the spread of log beta is the root of that
 
@@ -116,6 +117,28 @@ def softmax(F: Floats, beta: float = 1.0) -> Floats:
     return z
 
 
+def powered(p: Floats, power: float) -> Floats:
+    """Probabilities [N, C] to a power, as probabilities; to the first as they are."""
+    return p if power == 1.0 else softmax(np.log(np.maximum(p, 1e-300)), power)
+
+
+def sample_of(n: int, seed: int) -> Ints:
+    """Rows, of n, that decide a temperature."""
+    return np.sort(np.random.default_rng([seed, 2]).choice(n, min(n, SAMPLE), replace=False))
+
+
+def own_power(p: Floats, codes: Ints, rows: Ints) -> float:
+    """Power that a model's own probabilities are to be taken to, by the rule for tables.
+
+    Args:
+        p: [n, C] of rows that the fit did not see.
+        codes: [N] classes of all rows of the fit.
+        rows: [n] places of the rows among these.
+    """
+    log_p = np.log(np.maximum(p, 1e-12))
+    return judge_table(log_p, codes, rows, float(np.log(OWN_CENTRE))).beta
+
+
 class LeftOut(NamedTuple):
     """Scores of a fit on rows it did not see, by which kernels and geometries are compared.
 
@@ -170,7 +193,7 @@ def judge(
     )
 
 
-def judge_table(left_out: LeftOut, codes: Ints, centre: float) -> LeftOut:
+def judge_table(means: Floats, codes: Ints, rows: Ints, centre: float) -> LeftOut:
     """Scores at a temperature that holds for items outside the labels, on a table.
 
     Left out one by one, a handful of labels look surer than new items are: the columns, the length scale and
@@ -178,16 +201,17 @@ def judge_table(left_out: LeftOut, codes: Ints, centre: float) -> LeftOut:
     worth: together such labels count as the classes without a label, and one more.
 
     Args:
-        left_out: the means, at another temperature.
-        codes: [n] classes of all n rows of the fit.
+        means: [n, C] that did not see their rows.
+        codes: [N] classes of all rows of the fit.
+        rows: [n] places of the rows among these.
         centre: of the prior on log beta that holds for pools of one scale.
     """
-    rows, n = left_out.rows, len(codes)
-    labels = np.bincount(codes, minlength=left_out.means.shape[1])
+    n = len(codes)
+    labels = np.bincount(codes, minlength=means.shape[1])
     alone = labels == 1
     weight = min(1.0, (1 + (labels == 0).sum()) / max(1, alone.sum()))
     return judge(
-        left_out.means,
+        means,
         codes[rows],
         rows,
         centre + float(np.log(TABLE_CENTRE)),

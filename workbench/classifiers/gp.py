@@ -18,7 +18,7 @@ from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.guess_weights import judged_by_folds
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
-from workbench.classifiers.predictor import Predictor
+from workbench.classifiers.predictor import Predictor, both_sides
 from workbench.engine.fitting import FitResult
 from workbench.engine.gaussian import State, q_sqrt_of
 from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel
@@ -191,6 +191,7 @@ class SparseGPClassifier(GPClassifier):
     _takes_mean: ClassVar[bool] = False  # a latent a class, and probabilities of latents
 
     hyperparameters: str = option("fixed", choices=("fixed", "learned"))
+    calibration: str | None = option("leave-one-out", choices=("leave-one-out",), optional=True)
 
     mean_: Floats = fitted()
     root_: Floats = fitted()
@@ -261,6 +262,20 @@ class SparseGPClassifier(GPClassifier):
         self.n_iter_ = max(1, fit.n_iter)
         self._fold()
 
+    def _left_out(self, X: Floats, codes: Ints, rows: Ints) -> Floats:
+        """By each row's site, taken out of the posterior (docs/math.md, 8)."""
+        from workbench.engine.natural_steps import compiled
+
+        q = State(*(getattr(self, name) for name in self._posterior_names))
+        scaled = self.geometry_.transform(X[rows], self._numpy_dtype())
+        block = block_of(self, Data(scaled, self._targets(codes[rows]), self._offset(rows)), self._hyper())
+        sites = compiled(self._likelihood(), block.phi.dtype.name).sites(block, q)
+        slope, curvature = (np.asarray(part) for part in sites[:2])
+        mean, v = _moments(q, block.phi, block.offset)
+        left = np.maximum(1.0 - curvature * v, 0.1)
+        latent = mean - v * slope / left, v / left + block.residual[:, None]
+        return self._probabilities_of(*(both_sides(*latent) if self._n_functions() == 1 else latent))
+
     @property
     def takes_mean(self) -> bool:  # type: ignore[override]
         """A guess is weighed, and fitted with, at a kernel that stays."""
@@ -278,16 +293,17 @@ class SparseGPClassifier(GPClassifier):
         def predict(inside: Ints, outside: Ints) -> Floats:
             rng = np.random.default_rng([self._draw, 4])
             q: Any = self._optimise(data.rows(inside), hyper, start, rng, None, brief=True).posterior
-            at = phi[outside]
-            spread = np.einsum("cqp,np->ncq", np.asarray(q.root), at)
-            mean = at @ q.mean + q.prior_mean + data.rows(outside).offset
-            return self._probabilities_of(mean, residual[outside][:, None] + (spread**2).sum(axis=2))
+            mean, v = _moments(q, phi[outside], data.rows(outside).offset)
+            return self._probabilities_of(mean, residual[outside][:, None] + v)
 
         return judged_by_folds(codes[rows], len(self.classes_), self._draw, predict)
 
     def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
         """[N, C] class probabilities of Gaussian latents [N, C]."""
         raise NotImplementedError
+
+    def _probabilities(self, X: Floats) -> Floats:
+        return self._probabilities_of(*self._latent(X))
 
     def _probabilities_with(self, X: Floats, mean: Floats) -> Floats:
         latent = self._latent(X)
@@ -606,10 +622,16 @@ def default_inducing(n: int) -> int:
     return 64 if n < 1000 else 128
 
 
+def _moments(q: Any, phi: Floats, offset: Any) -> tuple[Floats, Floats]:
+    """Means of latents [n, C], and variances without what the inducing points leave open."""
+    spread = np.matmul(np.asarray(q.root), phi.T)  # [C, P, n]
+    return phi @ q.mean + q.prior_mean + offset, (spread**2).sum(axis=1).T
+
+
 def block_of(model: SparseGPClassifier, data: Data, hyper: Hyper) -> Any:
     """All rows, projected, as one `workbench.engine.natural_steps.Block` of arrays."""
     from workbench.engine.natural_steps import Block
 
     kernel = model._make_kernel(hyper.length_scale, hyper.variance)
     phi, residual = project(data.scaled, model._basis(hyper), kernel)
-    return Block.of(phi, residual, data.targets)
+    return Block.of(phi, residual, data.targets, data.offset)

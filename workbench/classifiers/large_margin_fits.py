@@ -301,7 +301,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             left_out = self._judged(fit, codes).left_out  # type: ignore[assignment]
         # with a guess the means hold more than the labels; pools of one scale were right as they were
         if fit.offset is None and not self.geometry_.common_scale:
-            left_out = cal.judge_table(left_out, codes, self._prior_log_beta(fit))
+            left_out = cal.judge_table(left_out.means, codes, left_out.rows, self._prior_log_beta(fit))
         self.left_out_ = left_out
         return left_out.beta
 

@@ -69,6 +69,7 @@ class LogisticSoftmaxClassifier(ClosedFormClassifier, KernelClassifier):
         epochs: of stochastic steps.
         max_sweeps: of full sweeps.
         tol: full sweeps end after two gains in a row below this share of the bound.
+        calibration: "leave-one-out" takes probabilities to a power by labels left out; None leaves them.
         warm_start: `fit` starts from the present posterior.
         dtype: "float64" or "float32".
         random_state: of the geometry measured on X, and of minibatches.
@@ -113,9 +114,6 @@ class LogisticSoftmaxClassifier(ClosedFormClassifier, KernelClassifier):
                 "bound='plain' uses all rows and classes: leave batch_size and class_batch None."
             )
         self._prior_of_mean()
-
-    def _probabilities(self, X: Floats) -> Floats:
-        return self._probabilities_of(*self._latent(X))
 
     def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
         return logistic_softmax_probabilities(mean, variance)

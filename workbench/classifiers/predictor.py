@@ -204,7 +204,7 @@ class Predictor:
             rows = slice(start, min(start + CHUNK, n))
             m, v = self._chunk(self.scaled(X[rows]), block)
             if self.binary:
-                m, v = _both_sides(m, v)
+                m, v = both_sides(m, v)
             mean[rows], variance[rows] = m, v
         return Latent(mean, variance)
 
@@ -275,7 +275,7 @@ class Predictor:
         mean = self._mean_at(projection)
         variance = _quadratic_forms(projection.phi, self.roots.astype(np.float32)) + projection.residual
         variance = np.ascontiguousarray(variance.T)
-        return Latent(*_both_sides(mean, variance)) if self.binary else Latent(mean, variance)
+        return Latent(*both_sides(mean, variance)) if self.binary else Latent(mean, variance)
 
     def mean_at(self, projection: Projection) -> Floats:
         """The mean of `latent_at` alone [N, C], to the same bytes: the variances are most of its work."""
@@ -371,7 +371,7 @@ def _same(a: Mapping[str, Array], b: Mapping[str, Array]) -> bool:
     )
 
 
-def _both_sides(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+def both_sides(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """One latent f, answered as (-f/2, +f/2)."""
     return np.concatenate([-0.5 * mean, 0.5 * mean], axis=1), np.repeat(0.5 * variance, 2, axis=1)
 

@@ -13,7 +13,7 @@ from workbench.classifiers.gp import Data, Hyper, KernelClassifier, SparseGPClas
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.engine.fitting import FitResult
 from workbench.engine.gaussian import State, q_sqrt_of, root_of
-from workbench.engine.softmax import softmax_probabilities
+from workbench.engine.quadrature import softmax_probabilities
 from workbench.errors import InputError
 from workbench.progress import FitCallback
 
@@ -81,6 +81,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         n_nodes: quasi-random nodes per item for expectations of log p(y | f); None is 64 for
             softmax, 16 for heaviside. Robust-max uses none.
         epsilon: robust-max's share of wrong labels.
+        calibration: "leave-one-out" takes probabilities to a power by labels left out; None leaves them.
         warm_start: `fit` starts from the present posterior.
         dtype: "float64" or "float32".
         random_state: of the geometry measured on X, and of batches.
@@ -228,9 +229,6 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
     def takes_mean(self) -> bool:  # type: ignore[override]
         """With natural gradients, at a kernel that stays."""
         return super().takes_mean and self.optimizer == "natural"
-
-    def _probabilities(self, X: Floats) -> Floats:
-        return self._probabilities_of(*self._latent(X))
 
     def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
         return likelihood_probabilities(self.likelihood, mean, variance, epsilon=self.epsilon)

@@ -120,6 +120,9 @@ class WassersteinClassifier(GPClassifier):
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._check()
+        with np.errstate(over="ignore", invalid="ignore"):  # of one order whatever the order they come in
+            order = np.lexsort((codes, X @ np.random.default_rng(0).random(X.shape[1])))
+        X, codes = X[order], codes[order]
         from workbench.engine.runtime import prepare
 
         prepare()

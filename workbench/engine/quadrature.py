@@ -1,32 +1,35 @@
-"""Logistic-softmax expectations without sampling; NumPy only.
+"""Expectations of softmax and logistic-softmax without sampling; NumPy only.
 
-With independent Gaussian f_c and s_c = sigma(f_c), everything follows from one-dimensional
-integrals per class, because 1 / sum_c s_c = int_0^inf exp(-lambda sum_c s_c) d lambda:
+With independent Gaussian f_c and values a_c = a(f_c), the exponential or the logistic function, everything
+follows from one-dimensional integrals per class, because 1 / sum_c a_c = int_0^inf exp(-l sum_c a_c) dl:
 
-    E[s_k / sum_c s_c] = int E[s_k exp(-lambda s_k)] prod_{c != k} E[exp(-lambda s_c)] d lambda
+    E[a_k / sum_c a_c] = int E[a_k exp(-l a_k)] prod_{c != k} E[exp(-l a_c)] dl
 
-Inner integrals: Gauss-Hermite. Outer integral: the trapezoid rule in u = log lambda, which
-converges geometrically because the integrand is analytic in a strip around the real axis.
+Inner integrals: Gauss-Hermite. Outer integral: the trapezoid rule in z = -log l, one grid for all classes,
+which converges geometrically because the integrand is analytic in a strip around the real axis.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import log_expit
 
 from workbench.arrays import Array, Floats
 
 NODES = 32  # Gauss-Hermite, per class
+FEW = 20  # where no deviation is above 2
 WIDE = 3.5  # deviations from which on Gauss-Hermite misses what lies between its nodes
 _ENDS, _APART = (
     6.5,
     0.9,
 )  # of even grids: their ends in deviations, their step in units of the function's rise
-STEP = 0.75  # of log lambda: trapezoid error below 1e-5 of the total
-BELOW, ABOVE = 14.0, 8.0  # around -log sum_c sigma(mean_c)
-_CHUNK = 1 << 21  # numbers in the largest temporary
+STEP, LOGISTIC_STEP = 1.0, 0.75  # of z: to about 1e-4, and 1e-5 of the total
+REACH = 4.5  # deviations
+BELOW, ABOVE = 3.7, 14.0  # where exp(-l a) is 3e-18, where it misses 1 by 8e-7
+_CHUNK = 1 << 19  # numbers in the largest temporary
 
 
 @cache
@@ -68,8 +71,21 @@ def _even(nodes: int) -> tuple[Floats, Floats]:
     return x, w / w.sum()
 
 
+def softmax_probabilities(mean: Array, variance: Array) -> Floats:
+    """E[exp(f_k) / sum_c exp(f_c)] for independent f_c ~ N(mean_c, variance_c), to about 1e-4.
+
+    Args:
+        mean: [N, C].
+        variance: [N, C], >= 0.
+
+    Returns:
+        [N, C] float64, rows sum to 1.
+    """
+    return _shares(mean, variance, lambda f: f, NODES, STEP)
+
+
 def logistic_softmax_probabilities(
-    mean: Array, variance: Array, *, nodes: int = NODES, step: float = STEP
+    mean: Array, variance: Array, *, nodes: int = NODES, step: float = LOGISTIC_STEP
 ) -> Floats:
     """E[sigma(f_k) / sum_c sigma(f_c)] for independent f_c ~ N(mean_c, variance_c).
 
@@ -77,69 +93,42 @@ def logistic_softmax_probabilities(
         mean: [N, C].
         variance: [N, C], >= 0.
         nodes: Gauss-Hermite nodes a class, where no deviation is above 3.5; more beyond that.
-        step: of the outer rule, in log lambda.
+        step: of the outer rule, in log l.
 
     Returns:
         [N, C] float64, rows sum to 1.
     """
+    return _shares(mean, variance, log_expit, nodes, step)
+
+
+def _shares(
+    mean: Array, variance: Array, log_of: Callable[[Floats], Floats], nodes: int, step: float
+) -> Floats:
+    """[N, C] expected shares of values whose logarithms are a function of the latents."""
     mean = np.asarray(mean, dtype=np.float64)
     deviation = np.sqrt(np.asarray(variance, dtype=np.float64))
-    out = np.empty(mean.shape)
+    n, C = mean.shape
+    out = np.empty((n, C))
+    low = log_of(mean - REACH * deviation).max(axis=1, initial=-np.inf) - BELOW
+    high = log_of(mean + REACH * deviation).max(axis=1, initial=-np.inf) + ABOVE + np.log(C)
+    # grid and nodes depend on the item alone, so an item's answer does not depend on its neighbours
+    sizes = 4 * np.ceil(((high - low) / step + 1.0) / 4.0).astype(np.int64)
     widest = deviation.max(axis=1, initial=0.0)
-    narrow = np.flatnonzero(widest <= WIDE)
-    if narrow.size:
-        # wide posteriors put mass where all sigma(f_c) are small: reach further up
-        reach = float(widest[narrow].max())
-        steps = int(np.ceil((BELOW + ABOVE + 2.0 * reach) / step)) + 1
-        centre = -logsumexp(log_expit(mean[narrow]), axis=1)
-        _fill(out, narrow, mean, deviation, centre, -BELOW + step * np.arange(steps), gauss_hermite(nodes))
-    wide = np.flatnonzero(widest > WIDE)
-    if wide.size:
-        # where sums of sigma may lie: five deviations up, three down; grids by the item alone
-        first = -logsumexp(log_expit(mean[wide] + 5.0 * deviation[wide]), axis=1)
-        last = -logsumexp(log_expit(mean[wide] - 3.0 * deviation[wide]), axis=1)
-        sizes = 32 * np.ceil((BELOW + ABOVE + last - first) / step / 32.0).astype(np.int64)
-        classes = np.ceil(widest[wide]).astype(np.int64)
-        for size, upper in np.unique(np.stack([sizes, classes], axis=1), axis=0):
-            group = np.flatnonzero((sizes == size) & (classes == upper))
-            grid = -BELOW + step * np.arange(int(size) + 1)
-            _fill(out, wide[group], mean, deviation, first[group], grid, nodes_for(float(upper), nodes))
-    return out
-
-
-def _fill(
-    out: Floats,
-    rows: Array,
-    mean: Floats,
-    deviation: Floats,
-    centre: Floats,
-    u: Floats,
-    rule: tuple[Floats, Floats],
-) -> None:
-    """Write the probabilities of some rows, a part of them at a time."""
-    share = max(1, _CHUNK // (mean.shape[1] * len(rule[0])))
-    for start in range(0, len(rows), share):
-        part = rows[start : start + share]
-        out[part] = _probabilities(mean[part], deviation[part], centre[start : start + share], u, rule)
-
-
-def _probabilities(
-    mean: Floats, deviation: Floats, centre: Floats, u: Floats, rule: tuple[Floats, Floats]
-) -> Floats:
-    x, w = rule
-    f = mean[:, :, None] + deviation[:, :, None] * x  # [n, C, Q]
-    s = expit(f)
-    total = np.zeros_like(mean)
-    weighted = s * w
-    for offset in u:
-        rate = np.exp(centre + offset)
-        decay = np.exp(-rate[:, None, None] * s)
-        survive = decay @ w  # E exp(-lambda s_c)
-        hazard = np.einsum("ncq,ncq->nc", decay, weighted)
-        # in logs: far out every factor underflows, and the term with it
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_survive = np.log(survive)
-            joint = np.exp(log_survive.sum(axis=1) + centre + offset)
-            ratio = np.where(survive > 0, hazard / survive, 0.0)
-        total += joint[:, None] * ratio
-    return total / total.sum(axis=1, keepdims=True)
+    # 0 for the few nodes, 1 for the more, then by the whole deviation
+    kinds = np.where(widest <= 2.0, 0, np.where(widest <= WIDE, 1, np.ceil(widest))).astype(np.int64)
+    for size, kind in np.unique(np.stack([sizes, kinds], axis=1), axis=0):
+        x, w = nodes_for(float(kind), FEW if kind == 0 and nodes == NODES else nodes)
+        decay = np.exp(-step * np.arange(size))
+        group = np.flatnonzero((sizes == size) & (kinds == kind))
+        share = max(1, _CHUNK // (C * len(x) * int(size)))
+        for first in range(0, len(group), share):
+            rows = group[first : first + share]
+            log_a = log_of(mean[rows, :, None] + deviation[rows, :, None] * x)  # [n, C, Q]
+            # beyond 700 the inner exponential is zero either way
+            t = np.exp(np.minimum(log_a - low[rows, None, None], 700.0))[:, :, None] * decay[:, None]
+            e = np.exp(-t)
+            survive = np.maximum(e @ w, 1e-300)  # [n, C, G]
+            joint = np.exp(np.log(survive).sum(axis=1, keepdims=True))
+            t *= e
+            out[rows] = ((t @ w) / survive * joint).sum(axis=2)
+    return out / out.sum(axis=1, keepdims=True)

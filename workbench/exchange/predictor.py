@@ -351,8 +351,11 @@ def _classifier(export: _Made, saved: SavedModel, guess: str) -> None:
             "of_class": np.vstack([identity[of_class[0]], -identity[of_class[1]]]),
         }
         export.use("spread", "nodes")
-        export.use(*(("expected_softmax",) if softmax else ("sigma", "expected_logistic")))
-        export.steps.append(f"{'return ' + export.parts[-1]}({mean}, spread(m, Z, K))")
+        export.use("expected", "log_sigma", "softmax")
+        export.document["power"] = float(estimator.power_)
+        link = "np.asarray, 1.0" if softmax else "log_sigma, 0.75"
+        export.steps.append(f"p = expected({mean}, spread(m, Z, K), {link})")
+        export.steps.append('return softmax(m["power"] * np.log(np.maximum(p, 1e-300)))')
     else:
         export.document["beta"] = float(estimator.beta_)
         export.use("softmax")

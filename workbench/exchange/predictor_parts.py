@@ -363,42 +363,25 @@ def nodes(n: int, deviation: float) -> Any:
     return x, w / w.sum()
 
 
-def expected_softmax(mean: Any, variance: Any) -> Any:
-    """E[softmax(f)] [n, C] of independent Gaussians, as an integral over the largest of them plus noise."""
+def expected(mean: Any, variance: Any, log_of: Any, step: float) -> Any:
+    """E[a(f_k) / sum_c a(f_c)] [n, C] of independent Gaussians, for log a; 1 / sum as an integral."""
     s, out = np.sqrt(variance), np.empty(mean.shape)
-    low, high = (mean - 6 * s).max(axis=1) - 3.7, (mean + 6 * s).max(axis=1) + 18.0
-    size, wide = (4 * np.ceil((high - low + 1) / 4)).astype(int), s.max(axis=1)
+    low, high = log_of(mean - 4.5 * s).max(axis=1) - 3.7, log_of(mean + 4.5 * s).max(axis=1) + 14.0
+    size, wide = 4 * np.ceil(((high + np.log(mean.shape[1]) - low) / step + 1) / 4), s.max(axis=1)
     kind = np.where(wide <= 2, 0, np.where(wide <= 3.5, 1, np.ceil(wide))).astype(int)
     for i in range(len(mean)):
         x, w = nodes(32 if kind[i] else 20, float(kind[i]))
-        start = np.exp(np.minimum((mean[i] - low[i])[:, None] + s[i][:, None] * x, 700.0))
-        t = start[:, None] * np.exp(-np.arange(size[i]))[:, None]
+        start = np.exp(np.minimum(log_of(mean[i][:, None] + s[i][:, None] * x) - low[i], 700.0))
+        t = start[:, None] * np.exp(-step * np.arange(size[i]))[:, None]
         e = np.exp(-t)
         below = np.maximum(e @ w, 1e-300)
         out[i] = ((t * e) @ w / below * np.exp(np.log(below).sum(axis=0))).sum(axis=1)
     return out / out.sum(axis=1, keepdims=True)
 
 
-def expected_logistic(mean: Any, variance: Any) -> Any:
-    """E[sigma(f_k) / sum_c sigma(f_c)] [n, C] of independent Gaussians (Galy-Fajou et al. 2019)."""
-    d, out = np.sqrt(variance), np.empty(mean.shape)
-    for i in range(len(mean)):
-        widest = float(np.ceil(d[i].max())) if d[i].max() > 3.5 else 1.0
-        x, w = nodes(32, widest)
-        first, middle, last = (-np.log(sigma(mean[i] + k * d[i]).sum()) for k in (5, 0, -3))
-        first, last = (middle, middle + 2 * d[i].max()) if widest == 1.0 else (first, last)
-        s = sigma(mean[i][:, None] + d[i][:, None] * x)
-        rate = np.exp(np.arange(first - 14.0, last + 8.75, 0.75))
-        decay = np.exp(-rate[:, None, None] * s)
-        survive, hazard = np.maximum(decay @ w, 1e-300), (decay * (s * w)).sum(axis=2)
-        joint = np.exp(np.log(survive).sum(axis=1) + np.log(rate))
-        out[i] = (joint[:, None] * hazard / survive).sum(axis=0)
-    return out / out.sum(axis=1, keepdims=True)
-
-
-def sigma(f: Any) -> Any:
-    """The logistic function."""
-    return 1 / (1 + np.exp(-np.maximum(f, -700.0)))
+def log_sigma(f: Any) -> Any:
+    """Logarithm of the logistic function."""
+    return -np.logaddexp(0.0, -f)
 
 
 def load() -> Any:

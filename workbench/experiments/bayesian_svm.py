@@ -73,6 +73,8 @@ def _make(method: str, X: Array, name: str, seed: int, *, points: int | None = N
         more = {"n_inducing": points, "batch_size": 10, "epochs": 20} | more
     if method == "S-GPC":
         more = {"n_inducing": points} | more
+    if method in ("S-BSVM", "S-GPC", "GPC"):
+        more["calibration"] = None  # the paper's probabilities
     return make_classifier(REGISTERED[method], **common, **more)
 
 

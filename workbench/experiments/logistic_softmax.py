@@ -49,7 +49,13 @@ def part(name: str, method: str, work: int, rows: int | None, points: int) -> di
 
     *arrays, geometry, n_classes = _data(name, rows, points)
     _, registered, amount = METHODS[method]
-    options = {"classes": np.arange(n_classes), "random_state": 0, "geometry": geometry, "tol": 0.0}
+    options = {
+        "classes": np.arange(n_classes),
+        "random_state": 0,
+        "geometry": geometry,
+        "tol": 0.0,
+        "calibration": None,
+    }
     return measured_fit(
         lambda: make_classifier(registered, **options, **{amount: work}),
         *arrays,

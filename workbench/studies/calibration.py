@@ -47,23 +47,25 @@ class Likelihood:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+_OWN = MappingProxyType({"calibration": None})
+"""Probabilities as the likelihood gives them."""
 LIKELIHOODS: Mapping[str, Likelihood] = MappingProxyType(
     {
         ORACLE: Likelihood("Exact Bayes", ""),
-        "logistic-softmax": Likelihood("Logistic-softmax, joint", "logistic-softmax"),
-        "robust-max": Likelihood("Robust-max", "svgp-robust-max"),
-        "softmax": Likelihood("Softmax", "svgp-softmax"),
+        "logistic-softmax": Likelihood("Logistic-softmax, joint", "logistic-softmax", _OWN),
+        "robust-max": Likelihood("Robust-max", "svgp-robust-max", _OWN),
+        "softmax": Likelihood("Softmax", "svgp-softmax", _OWN),
         "mean-field": Likelihood(
             "Logistic-softmax, mean-field",
             "logistic-softmax",
-            MappingProxyType({"bound": "mean-field", "prior_mean": 0.0}),
+            _OWN | {"bound": "mean-field", "prior_mean": 0.0},
         ),
-        "heaviside": Likelihood("Heaviside + noise", "svgp-heaviside"),
+        "heaviside": Likelihood("Heaviside + noise", "svgp-heaviside", _OWN),
         "large-margin": Likelihood("Large-margin GP", "large-margin", {"choice": "fixed"}),
         "collapsed": Likelihood(
             "Mean-field, learned kernel",
             "logistic-softmax",
-            MappingProxyType({"bound": "mean-field", "prior_mean": 0.0, "hyperparameters": "learned"}),
+            _OWN | {"bound": "mean-field", "prior_mean": 0.0, "hyperparameters": "learned"},
         ),
     }
 )
@@ -268,7 +270,7 @@ def against_gibbs(samples: int = 2000, seed: int = 0, progress: OnProgress = qui
     yield measured("Gibbs", 0.0, "logistic-softmax-gibbs", n_samples=samples)
     for place, (bound, title) in enumerate(INFERENCES.items()):
         # no approximation by inducing points: one at every item
-        yield measured(title, 0.6 + 0.13 * place, "logistic-softmax", bound=bound, n_inducing=len(X))
+        yield measured(title, 0.6 + 0.13 * place, "logistic-softmax", bound=bound, n_inducing=len(X), **_OWN)
 
 
 def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) -> dict[str, float]:
@@ -302,6 +304,7 @@ def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) ->
             hyperparameters="learned",
             random_state=seed,
             **KERNEL,
+            **_OWN,
         )
 
     problems = [y] if shared else [(y == code).astype(np.int64) for code in present]

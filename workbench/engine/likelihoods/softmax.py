@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.engine.likelihoods.base import SiteLikelihood, Sites, hermite, in_numpy, log_ndtr, tf
-from workbench.engine.softmax import softmax_probabilities
+from workbench.engine.quadrature import softmax_probabilities
 
 SOFTMAX_NODES = 64
 PROBIT_NODES = 16
