@@ -240,7 +240,15 @@ def classes() -> list[Wild]:
                 {name: "category"},
                 says=(f"Is '{name}'",),
             )
-            for name in ("isFraud", "LoanStatus", "label_text", "species_name", "class_name", "Is fraud?")
+            for name in (
+                "isFraud",
+                "LoanStatus",
+                "label_text",
+                "species_name",
+                "class_name",
+                "Is fraud?",
+                "label.responses",
+            )
         ),
         Wild("plane.csv", table(plane), {"x": "number", "y": "number"}, findings=("class?",)),
         Wild("xy.csv", table({"x": X, "y": AB}), of_y, classes=("a", "b")),

@@ -231,9 +231,12 @@ def test_a_sheet_without_cells_is_there_and_empty():
     data = ods(("a", [["a", "b"], [1, 2]]), ("b", []))
     with pytest.raises(InputError, match=r"a\.ods is empty"):
         load_pool(data, file_name="a.ods", sheet="b")
-    cover = ods(("Cover", [["My report"]]), ("Data", [["a", "b"], [1, 2]]))
-    with pytest.raises(InputError, match=r"no rows\..* the sheet 'Cover'; there are also 'Data' \(sheet=\)"):
-        load_pool(cover, file_name="a.ods")
+    for lines, words in (([["My report"]], "no rows"), ([["My report"], ["of 2024"]], "a single row")):
+        cover = ods(("Cover", lines), ("Data", [["a", "b"], [1, 2]]))
+        with pytest.raises(
+            InputError, match=rf"{words}.* the sheet 'Cover'; there are also 'Data' \(sheet=\)"
+        ):
+            load_pool(cover, file_name="a.ods")
 
 
 @pytest.mark.parametrize("ending", ["xlsx", "xls", "ods"])

@@ -89,12 +89,15 @@ class Examination:
         self.found.problems += raw.problems
         for note in raw.notes:
             self.found.note("read", note)
-        if len(self.frame) == 0:
-            words = f"{raw.name} has a header but no rows. Add a row for each item."
-            self.found.error("no rows", " ".join((words, *raw.notes)))
+        too_few = {
+            0: f"{raw.name} has a header but no rows. Add a row for each item.",
+            1: f"{raw.name} has a single row; a pool needs at least 2 items.",
+        }
+        n_rows = len(self.frame)
+        if n_rows in too_few:
+            self.found.error("no rows", " ".join((too_few[n_rows], *raw.notes)))
+        if not n_rows:
             return
-        if len(self.frame) == 1:
-            self.found.error("one row", f"{raw.name} has a single row; a pool needs at least 2 items.")
         uses = {name: use for name, use in raw.uses.items() if name in self.names}
         uses |= {**self.known, **options.columns}
         try:

@@ -31,7 +31,7 @@ CLASS_WORDS = re.compile(
     r"(.* )?(target|label|class|category|sentiment|survived|survival|outcome|churn|churned|exited|attrition"
     r"|species|kind|variety|diagnosis|spam|fraud|toxic|offensive|hate|emotion|intent|topic|stance|verdict|choice"
     r"|decision|relevant|included|approved|subscribed|default|deposit|income|quality|loan status|klasse"
-    r"|kategorie|ziel)s?( text| name)?"
+    r"|kategorie|ziel)s?( text| name| responses)?"
 )
 """Words of the names of columns that may hold the classes (`name_words`): asked about."""
 TEXT_NAMES = frozenset(
