@@ -89,6 +89,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     mean_weighed_: int = fitted()
     measured_rows_: int = fitted()
     power_: float = fitted()
+    _most_power: ClassVar[float] = np.inf
     _guess_scale: ClassVar[float] = 1.0  # of its margins, beside the large-margin model's
     _inputs = FitInputs()  # of a draft
 
@@ -221,7 +222,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
                 )
             rows = cal.sample_of(len(codes), draft._draw)
             p = None if getattr(draft, "calibration", None) is None else draft._left_out(X, codes, rows)
-            draft.power_ = 1.0 if p is None else cal.own_power(p, codes, rows)
+            draft.power_ = 1.0 if p is None else min(draft._most_power, cal.own_power(p, codes, rows))
         return draft
 
     def _draft(self) -> Self:
