@@ -57,6 +57,12 @@ def test_a_program_labels_with_the_client(project: tuple[Session, Client, list[i
     [other] = client.questions()
     assert client.skip(other) == "saved" and client.unsure(other).startswith("conflict")
     assert client.progress()["labelled"] == 6 == len(list(client.labels(at_once=4)))
+    before = sorted(session.state.labels)
+    rows = client.labels(at_once=2)
+    items = [next(rows)["item"]]
+    meanwhile = next(item for item in range(before[1]) if item not in before)  # on the page that was read
+    session.items.label(meanwhile, "setosa")
+    assert [*items, *(row["item"] for row in rows)] == before
     assert client.label(client.questions()[0], "no such class").startswith("refused")
 
 

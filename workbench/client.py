@@ -97,12 +97,11 @@ class Client:
         return outcomes
 
     def labels(self, at_once: int = 500) -> Iterator[dict[str, Any]]:
-        """All labels with what is known of them."""
-        first, total = 0, 1
-        while first < total:
-            page = self._asked("GET", f"/labels?offset={first}&limit={at_once}")
-            yield from page["labels"]
-            first, total = first + at_once, page["total"]
+        """All labels with what is known of them, an item once whatever comes meanwhile."""
+        start = 0
+        while page := self._asked("GET", f"/labels?start={start}&limit={at_once}")["labels"]:
+            yield from page
+            start = page[-1]["item"] + 1
 
     def predict(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
         """Class and probabilities of new rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -129,11 +130,12 @@ class LabelRows(RowsOut):
         what: a key of `SCOPES`.
         typed: whether columns that the pool takes as numbers are numbers where the source had texts, as
             every CSV file has; False gives each cell as it stood.
-        part: of the rows, which alone are made.
+        start: first item of the rows that are made.
+        limit: the most that are made; None is all.
 
     Attributes:
         items: [n] of the rows.
-        n_all: how many rows there are with those of the other parts.
+        n_all: how many rows there are with those of other items.
         own: names of the items' own columns, as they are in the rows.
         columns: names of all columns.
         classes: names of the classes, by the column of their labels.
@@ -152,7 +154,8 @@ class LabelRows(RowsOut):
         what: str = "labels",
         *,
         typed: bool = False,
-        part: slice = slice(None),
+        start: int = 0,
+        limit: int | None = None,
     ) -> None:
         if what not in SCOPES:
             raise InputError(f"An export holds {', '.join(SCOPES)}; got {cut(what)}.")
@@ -179,7 +182,8 @@ class LabelRows(RowsOut):
             else range(0 if self.pool is None else len(self.pool))
         )
         self.n_all = len(self.items)
-        self.items = self.items[part]
+        first = bisect_left(self.items, start)
+        self.items = self.items[first : None if limit is None else first + limit]
         is_predicted = self._model is not None and what != FINISHED
         self._predict_item: Any = session.predictions.predictor(self.items) if is_predicted else None  # type: ignore[union-attr]
         self._first = None if isinstance(session, StoredLabels) else session.items.twins.first
