@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from tests.sessions.fakes import DYING, FAKE, HANGING
 from workbench.errors import Cancelled, InputError
 from workbench.pools.pool import Pool
 from workbench.registry import trust
-from workbench.sessions import Session
+from workbench.sessions import Session, fit_process
 from workbench.sessions.fit_process import refit_in_process, take_up_known
 from workbench.store import Store
 from workbench.work.companion import Companion, DiedError
@@ -337,3 +339,28 @@ def test_what_is_stored_and_cannot_be_read_is_said(
     with pytest.raises(InputError, match="another version"):
         refit_in_process(session, companion)
     assert FAKE in str(session.settings["classifier"])
+
+
+def test_threads_that_open_one_project_share_it(
+    start: Start, iris: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = start(iris, classifier=FAKE)
+    monkeypatch.setattr(fit_process, "_OPEN", OrderedDict())
+    other = threading.Barrier(2)
+    opened: list[str] = []
+
+    def slowly(project: str, **options: Any) -> Session:
+        opened.append(project)
+        with suppress(threading.BrokenBarrierError):
+            other.wait(0.5)  # for a second thread in here, which never comes
+        return session
+
+    monkeypatch.setattr(Session, "open", slowly)
+    threads = [
+        threading.Thread(target=fit_process.opened, args=(session.store.url, session.id)) for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert opened == [session.id]

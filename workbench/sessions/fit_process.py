@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from workbench.classifiers import CLASSIFIERS
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 TRIES = 3
 _MOST_OPEN = 3
 _OPEN: OrderedDict[tuple[str, str], Session] = OrderedDict()
+_OPENING = RLock()  # threads share these where the process that holds a project fits, too
 
 
 def refit_in_process(
@@ -159,9 +161,10 @@ def warm(say: Callable[[Any], bool]) -> None:
 
 def keep(session: Session) -> None:
     """Have `opened` give this one, where the work is done in the process that holds it."""
-    _OPEN[session.store.url, session.id] = session
-    while len(_OPEN) > _MOST_OPEN:
-        _OPEN.popitem(last=False)
+    with _OPENING:
+        _OPEN[session.store.url, session.id] = session
+        while len(_OPEN) > _MOST_OPEN:
+            _OPEN.popitem(last=False)
 
 
 def opened(url: str, project: str) -> Session:
@@ -174,21 +177,22 @@ def opened(url: str, project: str) -> Session:
     from workbench.sessions.session import Session
     from workbench.store import Store
 
-    # the questions of a project are opened over one pool, and share what their models have in common
-    keys = (
-        key
-        for key, candidate in _OPEN.items()
-        if key[0] == url and project in (candidate.id, *candidate.questions.ids)
-    )
-    key = next(keys, None)
-    if key is not None and _OPEN[key].log.outgrown:
-        del _OPEN[key]
-        key = None
-    if key is None:
-        key = url, project
-        while len(_OPEN) >= _MOST_OPEN:
-            _OPEN.popitem(last=False)
-        _OPEN[key] = Session.open(project, store=Store.open(url))
-    _OPEN.move_to_end(key)
-    session = _OPEN[key]
+    with _OPENING:
+        # the questions of a project are opened over one pool, and share what their models have in common
+        keys = (
+            key
+            for key, candidate in _OPEN.items()
+            if key[0] == url and project in (candidate.id, *candidate.questions.ids)
+        )
+        key = next(keys, None)
+        if key is not None and _OPEN[key].log.outgrown:
+            del _OPEN[key]
+            key = None
+        if key is None:
+            key = url, project
+            while len(_OPEN) >= _MOST_OPEN:
+                _OPEN.popitem(last=False)
+            _OPEN[key] = Session.open(project, store=Store.open(url))
+        _OPEN.move_to_end(key)
+        session = _OPEN[key]
     return session if session.id == project else session.question(project)

@@ -266,8 +266,8 @@ def labels(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     from workbench.exchange.rows import LabelRows
 
     session = _session(key)
-    page = {"start": _number(body, "start", 0, 1 << 40), "limit": _number(body, "limit", 100, MOST_LABELS)}
-    rows = LabelRows(session, "labels", **page)
+    start, limit = _number(body, "start", 0, 1 << 40), _number(body, "limit", 100, MOST_LABELS)
+    rows = LabelRows(session, "labels", start=start, limit=limit)
     records = [{name: _plain_deep(value) for name, value in row.items()} for row in rows]
     auditing.exported(session, f"{len(records)} labels by key {key.id}")(_person(key))
     return {"total": rows.n_all, "labels": records}
