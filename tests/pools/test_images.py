@@ -154,6 +154,27 @@ def test_bad_zips(files, match):
         load_pool(zipped(files), file_name="a.zip")
 
 
+def test_a_zip_of_a_table_and_what_explains_it_is_that_table():
+    table = b"x,z,class\n" + b"".join(b"%d,%d,%s\n" % (i, i % 7, b"ab"[i % 2 :][:1]) for i in range(40))
+    explained = {
+        "data/leaves.csv": table,
+        "data/leaves.names": b"about",
+        "README.md": b"# About",
+        "LICENSE": b"-",
+    }
+    inner = zipped(explained)
+    for files in (explained, {"leaves.zip": inner}, {"leaves.zip": inner, "readme.txt": b"about"}):
+        pool = load_pool(zipped(files), file_name="leaves.zip", target="class")
+        assert (pool.name, len(pool), pool.classes) == ("leaves", 40, ("a", "b"))
+    for files in ({"train.csv": table, "test.csv": table}, {"one.zip": inner, "other.zip": inner}):
+        with pytest.raises(
+            InputError, match=r"of tables (test\.csv, train|one\.zip, other).*Unpack it, and open"
+        ):
+            load_pool(zipped(files), file_name="two.zip")
+    with pytest.raises(InputError, match="holds no images"):  # a zip in a zip in a zip is not looked into
+        load_pool(zipped({"a.zip": zipped({"b.zip": inner})}), file_name="c.zip")
+
+
 def test_not_a_zip_and_one_folder():
     with pytest.raises(InputError, match="not a zip"):
         load_pool(b"nope", file_name="a.zip")

@@ -22,7 +22,8 @@ MAX_CELLS = 50_000_000
 MAX_COLUMNS = 100_000
 MAX_ITEMS = 20_000_000
 
-_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".json", ".jsonl")
+TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".json", ".jsonl")
+_DOCUMENTS = (".txt", ".md", ".pdf", ".names", ".html", ".rst", ".docx", "license", "readme", "index")
 _PACKED = (".gz", ".bz2")
 _OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
 
@@ -66,16 +67,18 @@ class File:
                 )
         return cls(path, name or path.name or path.resolve().name or str(path))._alone()
 
-    def _alone(self) -> File:
-        """The table that is all that a zip holds, as Kaggle packs one; else itself."""
+    def _alone(self, within: bool = False) -> File:
+        """The one table that a zip, or a zip in it, holds beside what explains it; else itself."""
         if self.is_folder or not self.name.lower().endswith(".zip"):
             return self
         try:
             members = self.members()
             names = [name for name in members.sizes if not name.startswith("__MACOSX/")]
-            if len(names) != 1 or not names[0].lower().endswith(_TABLES):
+            names = [name for name in names if not name.lower().endswith(_DOCUMENTS)]
+            inner = () if within else (".zip",)
+            if len(names) != 1 or not names[0].lower().endswith((*TABLES, *inner)):
                 return self
-            return File(members.read(names[0], MAX_BYTES), names[0].rpartition("/")[2])
+            return File(members.read(names[0], MAX_BYTES), names[0].rpartition("/")[2])._alone(True)
         except InputError:
             return self  # its reader says what is wrong with it
 

@@ -15,7 +15,7 @@ from workbench.errors import InputError
 from workbench.pools.building import check_image_features, image_pool
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import Reader
-from workbench.pools.formats.files import MAX_BYTES, File, check_size
+from workbench.pools.formats.files import MAX_BYTES, TABLES, File, check_size
 from workbench.pools.formats.folders import classes_by_folder
 from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, MAX_PIXELS, stack_images
 from workbench.pools.images.photos import (
@@ -185,6 +185,12 @@ class ImageFolder:
             path for path in sizes if path.lower().endswith(IMAGE_ENDINGS) and not _is_hidden(path)
         )
         self.ignored = sorted(set(sizes) - set(self.paths))
+        tables = [path for path in self.ignored if path.lower().endswith((*TABLES, ".zip"))]
+        if not self.paths and tables:
+            raise InputError(
+                f"{self.label} holds no images, and of tables {', '.join(tables[:5])}. "
+                "Unpack it, and open the one that you want."
+            )
         if not self.paths:
             raise InputError(
                 f"{self.label} holds no images. Put in files ending in {', '.join(IMAGE_ENDINGS)}."
