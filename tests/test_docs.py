@@ -1,10 +1,12 @@
 """Links and names in the texts of the repository lead to something in the repository."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from benchmarks import rooms
 from tests.test_architecture import ROOT, tracked_texts
 
 PAGES = sorted(path for path in tracked_texts() if path.suffix == ".md" and path.is_file())
@@ -163,6 +165,54 @@ def cells(heading: str) -> list[list[str]]:
             break
         rows.append([cell.strip() for cell in line.strip("|").split("|")])
     return rows
+
+
+_EXAMPLES = {"pages/NAME.py", "GaussianMeans", "name_"}  # what a newcomer is to make
+
+
+def test_what_the_architecture_names_is_there() -> None:
+    listing = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    files = [Path(name) for name in listing.stdout.splitlines()]
+    code = {
+        path.as_posix(): (ROOT / path).read_text(encoding="utf-8")
+        for path in files
+        if path.suffix in {".py", ".js", ".toml", ".css"} and (ROOT / path).is_file()
+    }
+    words = {word for text in code.values() for word in re.findall(r"\w+", text)} | {
+        path.stem for path in files
+    }
+    places = {f"/{path.as_posix()}" for path in files} | {
+        f"/{p.as_posix()}/" for f in files for p in f.parents
+    }
+
+    def is_there(term: str) -> bool:
+        if not re.fullmatch(r"[\w.*-]+/[\w./*-]*", term):
+            return set(re.findall(r"[A-Za-z_]\w+", term)) <= words | _EXAMPLES
+        if any(place.endswith(f"/{term}") for place in places):
+            return True
+        module, _, name = term.rpartition(".")  # a function of a module, by its path
+        return any(
+            path.endswith(f"{module}.py") and re.search(rf"\b{name}\b", text) for path, text in code.items()
+        )
+
+    terms = sorted(set(re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", ARCHITECTURE, flags=re.DOTALL))))
+    assert len(terms) > 300 and [term for term in terms if not is_there(term) and term not in _EXAMPLES] == []
+
+
+def test_the_sizes_of_the_architecture_are_those_of_the_rooms(capsys: pytest.CaptureFixture[str]) -> None:
+    """To a tenth, as they move with each commit; `python -m benchmarks.rooms` prints the table anew."""
+    rooms.main([])
+    heading = "| room | modules | lines of code"
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()
+    ]
+    printed = {row[0]: row[1:] for row in cells(heading)}
+    counted = {row[0]: row[1:] for row in lines[2:]}
+    assert printed.keys() == counted.keys()
+    for room, row in counted.items():
+        for now, then in zip(row, printed[room], strict=True):
+            n, m = (int(cell.replace(",", "")) for cell in (now, then))
+            assert abs(n - m) <= max(20, 0.1 * n), f"{room}: {m:,} are printed, and there are {n:,}"
 
 
 def test_a_newcomer_finds_the_code_of_each_page() -> None:
