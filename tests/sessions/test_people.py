@@ -249,3 +249,28 @@ def test_a_hundred_people_and_the_command(capsys):
     labelling.people(session.id)
     said = capsys.readouterr().out
     assert "100 people, 3 items" in said and "person 99" in said
+
+
+def test_who_gives_second_opinions_costs_what_changed_since_the_last_one(monkeypatch):
+    first = project(overlap=1.0, people=2, evaluation_share=0.0, early_share=0.0, uniform_share=0.0)
+    names, truth = first.pool.classes, first.pool.truth
+    ann = of(first, "ann")
+    for _ in range(15):
+        (ask,) = ann.ask(1)
+        ann.tell(ask, names[truth[ask.item]])
+    walks = []
+
+    def counted(state, items, codes):
+        walks.append(len(state.asks))
+        return first_guesses(state, items, codes)
+
+    monkeypatch.setattr("workbench.sessions.people.first_guesses", counted)
+    bob = of(first, "bob")
+    seconds = []
+    for _ in range(12):
+        (ask,) = bob.ask(1)
+        seconds.append(ask.item)
+        assert ask.role == "overlap" and bob.tell(ask, names[truth[ask.item]])
+    assert len(set(seconds)) == 12 and len(walks) == 1  # over all questions, for the first of these alone
+    bob.undo()
+    assert seconds[-1] in [ask.item for ask in bob.ask(4)]  # all that waits: it is open again

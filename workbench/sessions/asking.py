@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from workbench.metrics.agreement import worth_asking
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
 from workbench.sessions.drawing import without
-from workbench.sessions.people import Answers, ItemConsensus, item_consensus, worth
+from workbench.sessions.people import Answers, ItemConsensus, item_consensus
 from workbench.sessions.policy import asking_policy
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
 from workbench.sessions.spec import WORTH
@@ -149,6 +150,7 @@ class Questions:
         self._cold: Ints | None = None
         self._consensus: tuple[int, ItemConsensus | None] | None = None
         self._unshared: dict[str, tuple[Any, dict[int, None]]] = {}
+        self._done: dict[str, tuple[Any, set[str], set[int]]] = {}
 
     def unseen(self, state: ProjectState, annotator: str) -> set[int]:
         """Labelled items that somebody is still to be asked about without seeing what was said."""
@@ -166,6 +168,19 @@ class Questions:
             if self.wanted(item, annotator, state):
                 items[item] = None
         self._unshared[annotator] = state.votes, items
+        return items
+
+    def _answered_by(self, annotator: str, state: ProjectState) -> set[int]:
+        """Items about which an annotator answered a question; walks over what changed since the last time."""
+        asks, ids, items = self._done.get(annotator, (None, set(), set()))
+        changes = changed_keys(asks, state.asks)
+        if changes is None or not ids.isdisjoint(changes):  # all is new, or an answer was taken back
+            changes, ids, items = list(state.asks), set(), set()
+        for ask in (state.asks.get(key) for key in changes):
+            if ask is not None and ask.answered and ask.annotator == annotator:
+                ids.add(ask.id)
+                items.add(ask.item)
+        self._done[annotator] = state.asks, ids, items
         return items
 
     # --- what is open -------------------------------------------------------------------------
@@ -291,7 +306,9 @@ class Questions:
             if len(asks) < k and item not in taken:
                 add(item, "evaluation" if item in state.evaluation else "again")
         for item in self._second_opinions(state, annotator):
-            if len(asks) < k and item not in taken:
+            if len(asks) >= k:
+                break
+            if item not in taken:
                 add(item, "overlap")
         if len(state.trained_classes) < 2 and (published is None or published.model.mean is None):
             published = None
@@ -362,15 +379,29 @@ class Questions:
         answered = sum(item in state.codes for item in state.evaluation)
         return self.early_share if answered < EARLY_ANSWERS else self.evaluation_share
 
-    def _second_opinions(self, state: ProjectState, annotator: str) -> Iterable[int]:
+    def _second_opinions(self, state: ProjectState, annotator: str) -> Iterator[int]:
         if self._by_worth or not (unlabelled := self._unlabelled_by(annotator, state)):
-            return ()
-        answered = {a.item for a in state.asks.values() if a.annotator == annotator and a.answered}
-        items = [item for item in unlabelled if item not in answered]
-        # where one more answer is worth most; of equal ones the oldest
-        among, rest = items[:AMONG], items[AMONG:]
-        order = np.argsort(-worth(state, annotator, among, self._people(state)).round(6), kind="stable")
-        return [*(among[place] for place in order.tolist()), *rest]
+            return
+        answered = self._answered_by(annotator, state)
+        items = (item for item in unlabelled if item not in answered)
+        first = list(islice(items, 3 * AMONG))
+        among = first[:AMONG]
+        if len(state.keys) > 1 and among:
+            # where one more answer is worth most; of equal ones the oldest
+            answers = self._what_people_say(state)
+            q = answers.posteriors(state, among, first)
+            order = np.argsort(-worth_asking(q, answers.confusion(annotator)).round(6), kind="stable")
+            among = [among[place] for place in order.tolist()]
+        yield from among
+        yield from first[AMONG:]
+        yield from items
+
+    def _what_people_say(self, state: ProjectState) -> Answers:
+        """Model of their answers; what they say of an item is kept while it stays the same."""
+        together = self._people(state)
+        if self._answers.n_classes != len(state.keys) or self._answers.together is not together:
+            self._answers = Answers(len(state.keys), together)
+        return self._answers
 
     def _worth_again(
         self, state: ProjectState, annotator: str, exclusions: set[int], published: Published | None
@@ -379,12 +410,9 @@ class Questions:
         if not self._by_worth or published is None:
             return []
         items = [i for i in self._unlabelled_by(annotator, state) if i not in exclusions][-WEIGHED:]
-        together = self._people(state)
-        if self._answers.n_classes != len(state.keys) or self._answers.together is not together:
-            self._answers = Answers(len(state.keys), together)
         if not items:
             return []
-        q = self._answers.posteriors(state, items)
+        q = self._what_people_say(state).posteriors(state, items)
         doubtful = np.argsort(q.max(axis=1), kind="stable")[:AMONG]
         gain = LABEL_COUNTS * worth_asking(q[doubtful], self._answers.confusion(annotator))
         order = np.argsort(-gain.round(6), kind="stable")
@@ -401,7 +429,7 @@ class Questions:
     def _people(self, state: ProjectState) -> ItemConsensus | None:
         """Figures of people; of a while ago, as everybody waits for whoever asks."""
         n = state.n_shared
-        if self._consensus is None or not self._consensus[0] <= n <= 1.1 * self._consensus[0]:
+        if self._consensus is None or not self._consensus[0] <= n <= 1.1 * self._consensus[0] + 20:
             self._consensus = n, item_consensus(state)
         return self._consensus[1]
 

@@ -22,7 +22,6 @@ from workbench.metrics.agreement import (
     everybody,
     krippendorff_alpha,
     without_person,
-    worth_asking,
 )
 from workbench.store import AskRecord, Event, ProjectState, Vote
 from workbench.store.events import SOURCE
@@ -237,11 +236,11 @@ def _spread(pairs: Sequence[tuple[int, float]], n_classes: int) -> Floats:
     """[C] the likeliest classes with their probabilities, what is left shared by the others."""
     if not pairs:
         return np.full(n_classes, np.nan)
-    p = np.full(n_classes, np.nan)
+    p, mask = np.zeros(n_classes), np.ones(n_classes, dtype=bool)
     for code, probability in pairs:
-        p[code] = np.nansum([p[code], probability])
-    mask = np.isnan(p)
-    p[mask] = max(1.0 - np.nansum(p), 0.0) / max(int(mask.sum()), 1)
+        p[code] += probability
+        mask[code] = False
+    p[mask] = max(1.0 - float(p.sum()), 0.0) / max(int(mask.sum()), 1)
     return p / max(float(p.sum()), 1e-12)
 
 
@@ -280,23 +279,6 @@ def _is_decided(state: ProjectState, item: int) -> bool:
     return state.standing[item].final or len(votes_since(votes)) < len(votes)
 
 
-def worth(
-    state: ProjectState, annotator: str, items: Sequence[int], together: ItemConsensus | None = None
-) -> Floats:
-    """[n] what one more answer of a person about each item is worth, in accuracy of the consensus.
-
-    Args:
-        state: of the project.
-        annotator: who would be asked.
-        items: labelled ones.
-        together: what is known of people, also of a while ago.
-    """
-    answers = Answers(len(state.keys), together)
-    if answers.n_classes < 2 or not items:
-        return np.zeros(len(items))
-    return worth_asking(answers.posteriors(state, items), answers.confusion(annotator))
-
-
 class Answers:
     """Model of how people answer, and what the answers to an item say of its class.
 
@@ -320,14 +302,21 @@ class Answers:
         """[C, C] of an item of class c, the chance that a person answers v."""
         return self._confusions.get(annotator, self._unknown)
 
-    def posteriors(self, state: ProjectState, items: Sequence[int]) -> Floats:
+    def posteriors(self, state: ProjectState, items: Sequence[int], soon: Sequence[int] = ()) -> Floats:
         """[n, C] of the class of labelled items: by their answers, and what the model said before any.
 
         Args:
             state: of the project; rows are kept while an item's answers stay the same.
             items: labelled ones.
+            soon: those that are looked at with them where one is new, as all asks are walked over for it.
         """
-        changed = [i for i in items if i not in self._kept or self._kept[i][0] != state.votes[i]]
+
+        def changed_of(rows: Sequence[int]) -> list[int]:
+            return [i for i in rows if i not in self._kept or self._kept[i][0] != state.votes[i]]
+
+        changed = changed_of(items)
+        if changed:
+            changed = changed_of(list(dict.fromkeys((*items, *soon))))
         codes = {key: code for code, key in enumerate(state.keys)}
         guesses = first_guesses(state, changed, codes) if changed else {}
         for item in changed:
