@@ -1,7 +1,5 @@
 """Checks of the images and strengths of attacks; no TensorFlow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Strengths are in units of the pixels' range [0, 1]: 0.1 moves no pixel by more t
 way from black to white. Results lie within the strength of the image and within [0, 1].
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 A forecast, never evidence: the checks decide, whatever was forecast.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Checking a certificate again, from it and the labels alone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ with probability delta at most, however often one looks and whenever one stops. 
 "Estimating means of bounded random variables by betting", 2024 (sections 4 and 5); docs/math.md, 14.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

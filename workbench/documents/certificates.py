@@ -1,7 +1,5 @@
 """Documents of certificates and audits."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

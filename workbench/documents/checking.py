@@ -1,7 +1,5 @@
 """A document is checked by its schema; what is wrong is said in one sentence."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Fields of documents: numbers, words and times within their limits; open and closed documents."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Documents of projects: settings, questions, where the pool is."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field

@@ -1,7 +1,5 @@
 """Documents of runs, studies, rounds and saved models."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field

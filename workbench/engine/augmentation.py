@@ -11,8 +11,6 @@ Arguments are NumPy arrays or tensors; the results are of the same kind. Entries
 list of k rivals, or for all C classes with a share of 0 at the true one.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any, NamedTuple
 

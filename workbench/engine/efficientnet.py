@@ -4,8 +4,6 @@ By hand, because TensorFlow is here anyway: a network in ONNX would need one mor
 somebody else's weights carried here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path

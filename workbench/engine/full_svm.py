@@ -4,8 +4,6 @@ Wenzel et al. 2017, section 4.1; Henao et al. 2014 for expectation conditional m
 same sweep with point estimates of f inside the expectations.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 A GPflow object costs time and memory to make; the loop of fits and predictions works on arrays.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import gpflow as _gpflow

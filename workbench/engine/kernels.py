@@ -7,8 +7,6 @@ GPflow's own covariances; for anything else GPflow's K itself, traced once. `to_
 back. Each formula stands once, here, written for `xp` = `numpy` or `tensorflow`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -8,8 +8,6 @@ halved, so it never falls. Where every rival of every row is listed, `large_marg
 the same G faster. The formulas are those of `workbench.engine.augmentation`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from threading import Lock

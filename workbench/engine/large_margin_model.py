@@ -1,7 +1,5 @@
 """The large-margin GP as a GPflow model: kernels, inducing variables, predict_f, saved parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gpflow

@@ -13,8 +13,6 @@ Lam^-1 dG/dM, and Lam knows nothing of the tempering, which bends G up to 1 / ta
 damped to a quarter, and takes two to four times the work for the same G.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Other ways to train the large-margin GP: the papers' Adam, and learning the kernel."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

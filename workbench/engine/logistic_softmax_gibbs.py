@@ -14,8 +14,6 @@ After each sweep a few elliptical slice moves (Murray, Adams and MacKay 2010), w
 have nothing to tune, change the common shift and then each f_c: 140 effective draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -18,8 +18,6 @@ The compiled steps are in `workbench.engine.natural_steps`; `NaturalGradientAsce
 anybody's `gpflow.models.SVGP`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ A compiled function is made once per (network, input shape) and serves every fit
 process, from any thread; a classifier is plain arrays that copy, pickle and save exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple

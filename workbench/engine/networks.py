@@ -10,8 +10,6 @@ The large-margin head in front of it is in `network_head`, what trains and runs 
 `network_training`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path

@@ -3,8 +3,6 @@
 K_PP + jitter I = L L',  phi_n = L^-1 k_P(x_n),  residual_n = k_nn - |phi_n|^2.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from hashlib import sha1
 from threading import Lock

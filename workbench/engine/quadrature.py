@@ -9,8 +9,6 @@ Inner integrals: Gauss-Hermite. Outer integral: the trapezoid rule in z = -log l
 which converges geometrically because the integrand is analytic in a strip around the real axis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Process-wide settings that must stand before TensorFlow is imported."""
 
-from __future__ import annotations
-
 import importlib.machinery
 import os
 import sys

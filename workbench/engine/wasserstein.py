@@ -18,8 +18,6 @@ whose last trace is the nuclear norm of L_K' L_R for any factors of K and R. Its
 that matrix; it is real, and bounded also where singular values vanish.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple

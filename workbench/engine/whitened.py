@@ -4,8 +4,6 @@ Posteriors are those of `workbench.engine.gaussian`: means [P, C], roots R_c [C,
 S_c = R_c' R_c. The transpose of GPflow's q_sqrt is such a root, upper triangular.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

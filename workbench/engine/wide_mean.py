@@ -6,8 +6,6 @@ s_nt = V_nt + V_ny + 2 r_n held, d = 1 + F_t - F_y and a = d^2 + s, it maximises
 -sum_n tau log sum_t exp((d + sqrt a) / tau) - |M|^2 / 2 over M, F = Phi M.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

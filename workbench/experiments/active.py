@@ -1,7 +1,5 @@
 """Wistuba & Rawat 2018 (figure 5) and 2019 (figure 6): which policy needs the fewest labels, on 68 sets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Wenzel et al. 2017: table 1, figures 1 to 3 and the run on SUSY."""
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Corrections of the papers' printed formulas (docs/math.md, 9): printed, right, and a number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 MNIST and Fashion-MNIST are the originals; CIFAR-10 is a JPEG copy and is named so wherever it occurs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from time import process_time
 from typing import Any, NamedTuple

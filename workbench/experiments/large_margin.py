@@ -1,7 +1,5 @@
 """Wistuba & Rawat 2018 and 2019 on structured data: table 1, figures 2 and 3, and figure 5 of 2019."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Galy-Fajou et al. 2019, figures 3 to 6 and 8, and the classifier of the GWI notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Galy-Fajou et al. 2019, figure 7: error and log-likelihood against training time on large sets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any

@@ -6,8 +6,6 @@ paper's figure, ours, a verdict by a stated rule), tables and figures. It is wri
 tables as CSV and the figures as HTML, and as PNG where a browser is found.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """Guesses in a table: a class, with or without its confidence; numbers for each class; JSON cells."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

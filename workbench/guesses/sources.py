@@ -1,7 +1,5 @@
 """Guesses by a short text: "names", "column:NAME", "columns:p_*"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

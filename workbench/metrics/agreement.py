@@ -6,8 +6,6 @@ everybody's. A classifier's probabilities, of before anybody answered, stand bes
 a weight of their own, as in CROWDLAB (Goh, Tkachenko & Mueller 2022).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

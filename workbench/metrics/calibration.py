@@ -1,7 +1,5 @@
 """Do probabilities mean what they say? (docs/math.md, 8)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Checks of the arguments of every metric."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -4,8 +4,6 @@ Values are paired: entry s of every policy comes from the same seed (same split,
 same geometry). SciPy is imported by the functions that need it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Errors of predictions; groups parted by a score; labels that are likely wrong; neighbours that are kept."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

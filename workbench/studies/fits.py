@@ -1,7 +1,5 @@
 """Fits measured on part of a pool: which rows, which split, how long, how good."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Values that the lessons show: plain functions of a few numbers, seeded, seconds at most."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar

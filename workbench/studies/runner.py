@@ -1,7 +1,5 @@
 """The one runner: a run from its spec to its rounds, kept as they finish, resumable."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

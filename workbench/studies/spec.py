@@ -1,7 +1,5 @@
 """Definition of a study: runs over pools, classifiers, policies and seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

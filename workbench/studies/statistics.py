@@ -4,8 +4,6 @@ Every page, command and report takes these numbers from here: a policy's height 
 curve over the labels spent, and tests are made of those areas, seed by seed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Price's theorem the curvature is -E[d^2 log p / df_c^2], which for log-concave l
 multinomial probit) is never negative even as a sample average.
 """
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 from typing import Any
 
