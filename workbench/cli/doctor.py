@@ -5,8 +5,11 @@ import platform
 import shutil
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from functools import partial
 from importlib.metadata import distributions, packages_distributions
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from typer import Exit
@@ -25,42 +28,52 @@ _LIBRARIES = (
     "sqlalchemy",
     "setuptools",
 )
+_Line = tuple[str, str, str]
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def doctor() -> None:
     """Check this installation: versions, folders, browser, threads, one tiny fit."""
     from workbench import __version__
-    from workbench.work.companion import Companion, DiedError
+    from workbench.work.companion import Companion
 
-    problems, companion = [], Companion("doctor")
+    problems, companion, fits = [], Companion("doctor"), SimpleQueue[_Line]()
 
     def say(subject: str, value: object, problem: str = "") -> None:
         problems.append(problem)
         _print_line(subject, value, problem or "ok")
 
+    def fit() -> None:
+        fits.put(_tried("tiny fit", partial(companion.call, f"{__name__}:tiny_fit")))
+
     _print_line("what", "found", "verdict")
-    with ThreadPoolExecutor(1) as beside:  # the engine is imported there while the rest is looked at
-        fit = beside.submit(companion.call, f"{__name__}:tiny_fit")
-        is_known = (3, 11) <= sys.version_info[:2] < (3, 14)
-        try:
-            say("workbench", __version__)
-            say("python", sys.version.split()[0], "" if is_known else "needs 3.11, 3.12 or 3.13")
-            say("system", platform.platform())
-            for name in _LIBRARIES:
-                installed = version_of(name)
-                say(name, installed or "-", "" if installed else "not installed: run `make run` again")
-            for check in (_import_name, _home, _database, _data, _browser):
-                say(*check())
-            for subject, value in _threads():
-                say(subject, value)
-            say(*fit.result())
-        except DiedError as died:  # such as one whose processor lacks what TensorFlow was built for
-            say("tiny fit", "-", f"its process {died}")
-        finally:
-            companion.end()
+    # the engine is imported there while the rest is looked at; nobody waits for it who has seen enough
+    Thread(target=fit, daemon=True).start()
+    is_known = (3, 11) <= sys.version_info[:2] < (3, 14)
+    try:
+        say("workbench", __version__)
+        say("python", sys.version.split()[0], "" if is_known else "needs 3.11, 3.12 or 3.13")
+        say("system", platform.platform())
+        for name in _LIBRARIES:
+            installed = version_of(name)
+            say(name, installed or "-", "" if installed else "not installed: run `make run` again")
+        for subject, check in _CHECKS.items():
+            say(*_tried(subject, check))
+        for subject, value in _threads():
+            say(subject, value)
+        say(*fits.get())
+    finally:
+        companion.end()
     if any(problems):
         raise Exit(1)
+
+
+def _tried(subject: str, check: Callable[[], _Line]) -> _Line:
+    """The line of a check; of one that fails it says how, as the others are to be seen then."""
+    try:
+        return check()
+    except Exception as error:  # also the end of a process whose processor lacks what TensorFlow wants
+        return subject, "-", " ".join(f"failed: {type(error).__name__}: {error}".split())
 
 
 def _print_line(*cells: object) -> None:
@@ -134,17 +147,23 @@ def tiny_fit(say: Any) -> tuple[str, str, str]:
     from workbench.classifiers import make_classifier
     from workbench.pools import load_pool
 
-    try:
-        began = time.perf_counter()
-        pool = load_pool("iris")
-        model = make_classifier("large-margin", random_state=0, n_inducing=16)
-        model.fit(pool.features, pool.truth)
-        cold = time.perf_counter() - began
-        began = time.perf_counter()
-        model.fit(pool.features, pool.truth)
-        warm = time.perf_counter() - began
-        accuracy = float(np.mean(model.predict(pool.features) == pool.truth))
-    except Exception as error:
-        return "tiny fit", "-", f"failed: {type(error).__name__}: {error}"
+    began = time.perf_counter()
+    pool = load_pool("iris")
+    model = make_classifier("large-margin", random_state=0, n_inducing=16)
+    model.fit(pool.features, pool.truth)
+    cold = time.perf_counter() - began
+    began = time.perf_counter()
+    model.fit(pool.features, pool.truth)
+    warm = time.perf_counter() - began
+    accuracy = float(np.mean(model.predict(pool.features) == pool.truth))
     text = f"{accuracy:.2f} accuracy; first {cold:.1f} s (with import), again {warm * 1000:.0f} ms"
     return "tiny fit", text, "" if accuracy > 0.9 else "the accuracy is too low"
+
+
+_CHECKS = {
+    "import name": _import_name,
+    "data folder": _home,
+    "database": _database,
+    "data sets": _data,
+    "browser": _browser,
+}
