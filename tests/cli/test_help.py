@@ -160,7 +160,7 @@ def test_doctor_that_is_stopped_waits_for_no_fit(home: Path, monkeypatch: pytest
 def test_doctor_sees_another_package_of_our_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.cli.doctor import _import_name
 
-    assert _import_name()[2] == ""
+    assert _import_name()[1] == ""
     info = tmp_path / "bench_tools-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-tools\nVersion: 1.0\n")
@@ -170,7 +170,6 @@ def test_doctor_sees_another_package_of_our_name(tmp_path: Path, monkeypatch: py
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: workbench\nVersion: 3.1\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert _import_name() == (
-        "import name",
         "bench-tools, workbench",
         "another package is imported by the same name: pip uninstall bench-tools workbench",
     )
