@@ -287,7 +287,7 @@ def other_readings(
     sharpness = "" if beta is None else f" Sharpness {beta:.2f}, fitted on each label while it was hidden."
     notes = {
         "own": f"What the program uses.{sharpness}",
-        "plain": "Without that sharpening: far too modest.",
+        "plain": f"Sharpness 1, as if none were fitted: {'less sure' if (beta or 0) > 1 else 'surer'}.",
         "argmax": "How often a draw of the functions is largest here: right for asking only.",
         "guess": "What was known before any label: the gap to the first line is what labels taught.",
     }

@@ -25,6 +25,7 @@ from workbench.exchange.finished_sets import read_finished
 from workbench.exchange.labels import OF_IMAGES
 from workbench.figures.finish import Cost, answers_needed, falling_bound
 from workbench.sessions import Session
+from workbench.sessions.finishing import Checks
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.verdict import ModelVerdict
 
@@ -288,6 +289,25 @@ def test_two_tabs_with_two_errors_both_get_their_forecast(tickets: tuple[Session
     assert forecast_job(session, column, 0.07, 0.95, "bob") is second
     assert first.wait(600) and second.wait(600)
     assert (first.status, second.status) == ("done", "done")
+
+
+def test_a_slider_that_is_moved_reads_no_column_again(
+    tickets: tuple[Session, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, _ = tickets
+    counted = []
+    whole = Checks.n_candidates
+
+    def count(checks: Checks, of: str) -> int:
+        counted.append(of)
+        return whole(checks, of)
+
+    monkeypatch.setattr(Checks, "n_candidates", count)
+    test = open_page("finish", session.id)
+    n_first = len(counted)
+    test.slider(key="finish-error").set_value(7.0).run()
+    assert not test.exception
+    assert n_first and len(counted) == n_first
 
 
 def test_a_slider_that_is_moved_on_ends_what_its_tab_no_longer_waits_for(

@@ -19,7 +19,7 @@ from workbench.app.uncertainty import mapping
 from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
 from workbench.policies import POLICIES, variation_ratio
-from workbench.sessions import Session
+from workbench.sessions import Session, insight
 from workbench.sessions.uncertainty import DOUBT
 from workbench.studies import calibration
 
@@ -176,6 +176,9 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
     assert f"(n = {len(items)})" in said(test)
     readings = test.table[1].value
     assert list(readings["Reading"]) == ["As the model predicts", "Argmax frequency", "Softmax of the means"]
+    plain = insight.probabilities_as(view.model, "plain", items)
+    is_surer = plain.max(axis=1).mean() > p.max(axis=1).mean()
+    assert readings["What it is"].iloc[2].endswith(": surer." if is_surer else ": less sure.")
     test.selectbox(key="cal-class").select(2).run()
     assert not test.exception
     of_class = {row["Measure"]: row["Value"] for _, row in test.table[0].value.iterrows()}

@@ -339,12 +339,28 @@ def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Se
 
 @pytest.mark.slow  # alone: a small window
 def test_at_200_per_cent_an_item_and_its_answers_stand_on_one_screen(page: Any, server: Server) -> None:
+    from workbench.sessions import Session
+
     start_digits(page, server)
     page.set_viewport_size({"width": 700, "height": 500})
-    page.wait_for_function(
+    answers_on_screen = (
         f"() => [...{DESK}.querySelectorAll('.answer')]"
         ".every(e => e.getBoundingClientRect().bottom <= innerHeight)"
     )
+    page.wait_for_function(answers_on_screen)
+    # a short text has a frame of its own height
+    path = server.home / "comments.csv"
+    path.write_text("comment,age\n" + "".join(f"The office is cold on day {i},{i}\n" for i in range(30)))
+    with store_of(server) as store:
+        session = Session.create(
+            str(path),
+            pool_options={"columns": {"comment": "text", "age": "shown"}},
+            classes=["Pay", "Office", "Leadership", "Workload", "Harassment"],
+            store=store,
+        )
+    visit(page, f"{server.url}/label?project={session.id}")
+    at_the_desk(page)
+    page.wait_for_function(answers_on_screen)
 
 
 @pytest.mark.slow  # alone: two browsers at one project at the same time

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -120,13 +121,46 @@ def test_doctor_goes_on_where_the_fit_ends_its_process(
     assert call("doctor") == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "what\tfound\tverdict" and lines[-2].startswith("threads set\t")
-    assert lines[-1] == "tiny fit\t-\tits process ended by signal 4"
+    assert lines[-1] == "tiny fit\t-\tfailed: DiedError: ended by signal 4"
+
+
+def test_doctor_goes_on_where_a_check_fails(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ImportError("numpy\nis broken")
+
+    monkeypatch.setattr(Companion, "call", fail)
+    monkeypatch.setattr("workbench.store.workbench_home", fail)
+    assert call("doctor") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "data folder\t-\tfailed: ImportError: numpy is broken" in lines
+    assert lines[-1] == "tiny fit\t-\tfailed: ImportError: numpy is broken"
+
+
+def test_doctor_that_is_stopped_waits_for_no_fit(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_over, fits = threading.Event(), []
+
+    def fit_until_over(*_: object) -> None:
+        is_over.wait(30)
+        fits.append("ended")
+
+    def stop(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Companion, "call", fit_until_over)
+    monkeypatch.setattr("workbench.cli.doctor.version_of", stop)
+    try:
+        assert call("doctor") == 130
+        assert not fits
+    finally:
+        is_over.set()
 
 
 def test_doctor_sees_another_package_of_our_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.cli.doctor import _import_name
 
-    assert _import_name()[2] == ""
+    assert _import_name()[1] == ""
     info = tmp_path / "bench_tools-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-tools\nVersion: 1.0\n")
@@ -136,7 +170,6 @@ def test_doctor_sees_another_package_of_our_name(tmp_path: Path, monkeypatch: py
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: workbench\nVersion: 3.1\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert _import_name() == (
-        "import name",
         "bench-tools, workbench",
         "another package is imported by the same name: pip uninstall bench-tools workbench",
     )

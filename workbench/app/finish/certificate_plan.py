@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
+from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
@@ -126,7 +127,8 @@ def start(session: Session) -> None:
             required=True,
         )
     try:
-        n = session.checks.n_candidates(of)
+        fit = getattr(session.model, "uid", "")
+        n = computed(_n_candidates, session, of, at=(fit, session.state.n_events))
     except InputError as problem:
         st.info(verbatim(problem), icon=":material/check_circle:")
         return
@@ -207,6 +209,11 @@ def _percent(label: str, scale: tuple[float, float, float, float], key: str, ter
         help=explain(term),
     )
     return percent / 100.0
+
+
+def _n_candidates(session: Session, of: str) -> int:
+    # of a column its cells are read
+    return session.checks.n_candidates(of)
 
 
 def census(session: Session, n: int, error: float, confidence: float) -> bool:
