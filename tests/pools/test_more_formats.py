@@ -206,6 +206,15 @@ def test_a_spreadsheet_that_asks_for_more_memory_than_it_may_is_refused(monkeypa
             load_pool(data, file_name="a.xls")
 
 
+def test_a_workbook_of_other_scripts_may_be_as_large_as_one_in_english():
+    rows = [["text", "label"], *([f"{'шум ' * 30}{i}", "да"] for i in range(400))]
+    data = workbook({"отзывы": rows})
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        size = sum(member.file_size for member in packed.infolist())
+    table = read_rows(data, file_name="a.xlsx", max_bytes=2 * size)
+    assert table.to_numpy().tolist() == rows[1:]
+
+
 def test_a_process_that_may_take_less_than_a_reader_reads_a_spreadsheet(monkeypatch):
     run, own = subprocess.run, "import resource, runpy, sys; sys.argv = sys.argv[1:]; "
     own += "resource.setrlimit(resource.RLIMIT_AS, (10**9,) * 2); "
