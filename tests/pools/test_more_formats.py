@@ -191,7 +191,7 @@ def test_a_spreadsheet_that_asks_for_more_memory_than_it_may_is_refused(monkeypa
     repeated = '<table:table-row table:number-rows-repeated="1048570"><table:table-cell><text:p>x</text:p>'
     repeated += '</table:table-cell><table:table-cell table:number-columns-repeated="900"><text:p>x</text:p>'
     far = ods(("a", [["a", "b"], [1, 2]]), trailing=f"{repeated}</table:table-cell></table:table-row>")
-    with pytest.raises(InputError, match="1,048,572 rows x 901 columns"):
+    with pytest.raises(InputError, match=r"holds something\) has 1,048,572 rows x 901 columns"):
         load_pool(far, file_name="a.ods")
     run = subprocess.run
     for module, words in (
@@ -246,6 +246,8 @@ def test_a_sheet_without_cells_is_there_and_empty():
             InputError, match=rf"{words}.* the sheet 'Cover'; there are also 'Data' \(sheet=\)"
         ):
             load_pool(cover, file_name="a.ods")
+    with pytest.raises(InputError, match=r"is empty\..* the sheet 'Cover'; there are also 'Data' \(sheet=\)"):
+        load_pool(workbook({"Cover": [["#N/A"]], "Data": ROWS}), file_name="a.xlsx")
 
 
 @pytest.mark.parametrize("ending", ["xlsx", "xls", "ods"])

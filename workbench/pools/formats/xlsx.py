@@ -78,7 +78,8 @@ def read(file: File, options: TableOptions) -> RawTable:
         check_cells(name, n_rows, n_columns, options.max_cells, options.max_columns)
         if options.sheet is not None and options.sheet not in head["titles"]:
             raise InputError(f"{name} has no sheet {cut(options.sheet)}; it has {listed(head['titles'])}.")
-        scan = scans.get(head.get("title", ""), SheetScan())
+        title = head.get("title", "")
+        scan = scans.get(title, SheetScan())
         if not data.startswith(b"PK"):
             scan.n_errors = len(_ERRORS.findall(data))
         rows, filled, n_blank = {}, set(scan.filled), 0
@@ -94,17 +95,16 @@ def read(file: File, options: TableOptions) -> RawTable:
                     else cell
                     for cell in parse_json(line, name)
                 ]
+        others = listed(other for other in head["titles"] if other != title)
+        note = f"Read is the sheet {title!r}; there are also {others} (sheet=)."
+        notes = (note,) if title and others and not options.sheet else ()
         if not rows:
-            raise InputError(f"{name} is empty. Give a sheet with a line of names and a row for each item.")
+            words = f"{name} is empty. Give a sheet with a line of names and a row for each item."
+            raise InputError(" ".join((words, *notes)))
         while all(row[-1] is None for row in rows.values()):
             for row in rows.values():
                 row.pop()
-        raw = _framed(name, rows, options, scan)
-        others = listed(title for title in head["titles"] if title != head["title"])
-        if others and not options.sheet:
-            raw = replace(
-                raw, notes=(f"Read is the sheet {head['title']!r}; there are also {others} (sheet=).",)
-            )
+        raw = replace(_framed(name, rows, options, scan), notes=notes)
         if limits_needed:
             return raw
         return replace(
