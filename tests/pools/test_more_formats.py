@@ -276,6 +276,12 @@ def test_formulas_without_a_value_are_told():
     assert any("20 formulas of 'label'" in note for note in load_pool(data, file_name="a.ods").notes)
 
 
+def test_numbers_that_lose_digits_in_a_sheet_are_told():
+    rows = [["tweet_id", "n", "label"], *([10**18 + 10**6 * i, 10**14 + i, "ab"[i % 2]] for i in range(20))]
+    notes = " ".join(load_pool(workbook({"a": rows}), file_name="a.xltx", columns="auto").notes)
+    assert "'tweet_id' has numbers of which a sheet keeps 15 digits" in notes and "'n' has" not in notes
+
+
 def test_a_spreadsheet_is_what_its_bytes_say():
     rows = [["id", "x", "label"], *([f"u{i}", i / 2, "ab"[i % 2]] for i in range(20))]
     lines = "\n".join("\t".join(map(str, row)) for row in rows)

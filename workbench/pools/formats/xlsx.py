@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.pools.cells import EXACT
 from workbench.pools.formats import csv
 from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.formats.sheet_scan import SheetScan, scan_cells, sheet_parts
@@ -168,6 +169,10 @@ def _framed(
         )
         told.append(Problem("formulas", "note", words, column))
     columns = {column: _column([row[i] for row in rows]) for i, column in enumerate(names)}
+    for column, cells in columns.items():
+        if cells.dtype == "float64" and (cells.abs() >= EXACT).any() and not (cells % 1 > 0).any():
+            words = f"{column!r} has numbers of which a sheet keeps 15 digits. Write ids as texts."
+            told.append(Problem("digits", "note", words, column))
     return RawTable(
         name,
         "xlsx",
