@@ -28,7 +28,7 @@ def member(data: bytes, name: str) -> bytes:
         return packed.read(name)
 
 
-NAMES = ["=cmd()", "+1", "-a", "@x", "plain", 'comma, "quote"\nline', "été"]
+NAMES = ["=cmd()", "+1", "-a", "@x", "tile_x0064_y0128", 'comma, "quote"\nline', "été"]
 
 
 def labelled(session: Session) -> dict[str, str]:

@@ -191,7 +191,7 @@ def test_a_spreadsheet_that_asks_for_more_memory_than_it_may_is_refused(monkeypa
     repeated = '<table:table-row table:number-rows-repeated="1048570"><table:table-cell><text:p>x</text:p>'
     repeated += '</table:table-cell><table:table-cell table:number-columns-repeated="900"><text:p>x</text:p>'
     far = ods(("a", [["a", "b"], [1, 2]]), trailing=f"{repeated}</table:table-cell></table:table-row>")
-    with pytest.raises(InputError, match="1,048,572 rows x 901 columns"):
+    with pytest.raises(InputError, match=r"holds something\) has 1,048,572 rows x 901 columns"):
         load_pool(far, file_name="a.ods")
     run = subprocess.run
     for module, words in (
@@ -204,6 +204,15 @@ def test_a_spreadsheet_that_asks_for_more_memory_than_it_may_is_refused(monkeypa
         monkeypatch.setattr(subprocess, "run", lambda *_, answer=answer, **options: answer)
         with pytest.raises(InputError, match=rf"is read {words}\. Save it"):
             load_pool(data, file_name="a.xls")
+
+
+def test_a_workbook_of_other_scripts_may_be_as_large_as_one_in_english():
+    rows = [["text", "label"], *([f"{'шум ' * 30}{i}", "да"] for i in range(400))]
+    data = workbook({"отзывы": rows})
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        size = sum(member.file_size for member in packed.infolist())
+    table = read_rows(data, file_name="a.xlsx", max_bytes=2 * size)
+    assert table.to_numpy().tolist() == rows[1:]
 
 
 def test_a_process_that_may_take_less_than_a_reader_reads_a_spreadsheet(monkeypatch):
@@ -237,6 +246,8 @@ def test_a_sheet_without_cells_is_there_and_empty():
             InputError, match=rf"{words}.* the sheet 'Cover'; there are also 'Data' \(sheet=\)"
         ):
             load_pool(cover, file_name="a.ods")
+    with pytest.raises(InputError, match=r"is empty\..* the sheet 'Cover'; there are also 'Data' \(sheet=\)"):
+        load_pool(workbook({"Cover": [["#N/A"]], "Data": ROWS}), file_name="a.xlsx")
 
 
 @pytest.mark.parametrize("ending", ["xlsx", "xls", "ods"])
@@ -263,6 +274,12 @@ def test_formulas_without_a_value_are_told():
     bare = '<table:table-cell table:formula="of:"/>'
     data = edited(ods(("a", rows)), lambda content: content.replace(text, bare), "content.xml")
     assert any("20 formulas of 'label'" in note for note in load_pool(data, file_name="a.ods").notes)
+
+
+def test_numbers_that_lose_digits_in_a_sheet_are_told():
+    rows = [["tweet_id", "n", "label"], *([10**18 + 10**6 * i, 10**14 + i, "ab"[i % 2]] for i in range(20))]
+    notes = " ".join(load_pool(workbook({"a": rows}), file_name="a.xltx", columns="auto").notes)
+    assert "'tweet_id' has numbers of which a sheet keeps 15 digits" in notes and "'n' has" not in notes
 
 
 def test_a_spreadsheet_is_what_its_bytes_say():

@@ -66,6 +66,27 @@ def test_a_class_called_like_nothing_hides_no_labels(empty: str) -> None:
     assert not [problem for problem in report.problems if problem.code in ("one class", "constant")]
 
 
+def test_a_title_above_two_columns_with_known_names_is_no_line_of_names() -> None:
+    rows = [f"number {i} about animals,{'spam' if i % 3 else 'ham'}" for i in range(12)]
+    for lines in (
+        ["Answers of May,", ",", "Text,Label"],
+        ["text,", "text,label"],
+        [",", "Answers,", "body,class"],
+    ):
+        report = inspect_table("\n".join([*lines, *rows]).encode(), file_name="t.csv", columns="auto")
+        names = [column.name for column in report.columns]
+        assert names == (["text", "column_2"] if lines[0] == "text," else lines[-1].split(","))
+
+
+def test_a_null_of_a_database_is_asked_about_as_a_class() -> None:
+    rows = [f"number {i} about animals\t{('ham', 'spam', chr(92) + 'N')[i % 3]}" for i in range(12)]
+    report = inspect_table("\n".join(["text\tlabel", *rows]).encode(), file_name="t.tsv", columns="auto")
+    (problem,) = [problem for problem in report.problems if problem.code == "empty class"]
+    assert load_pool(
+        "\n".join(["text\tlabel", *rows]).encode(), file_name="t.tsv", **problem.fixes[1].options
+    ).classes == ("ham", "spam")
+
+
 def test_no_way_out_leaves_a_single_class() -> None:
     rows = [f"{i}.5,{'+-'[i % 2]}" for i in range(40)]
     report = inspect_table("\n".join(["x,label", *rows]).encode(), file_name="t.csv")

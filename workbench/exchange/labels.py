@@ -77,6 +77,7 @@ TASKS = "tasks.json"
 _SHEET_ROWS, _SHEET_COLUMNS, _CELL = 1_048_576, 16_384, 32_767  # of Excel
 _WHOLE = 10**15  # whole numbers from here on lose digits in Excel
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_READ_AS_SIGN = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # in a workbook: "tile_x0064_y0128"
 _UNLABELLED = "unlabelled"
 
 __all__ = ["COLUMNS", "FORMATS", "SCOPES", "StoredLabels", "export_labels", "label_table", "write_labels"]
@@ -212,7 +213,8 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
             return value
         if value is None or isinstance(value, float):
             return None if value is None or math.isnan(value) else str(value)
-        text = _NOT_IN_XML.sub("\ufffd", str(value)).replace("\r", "_x000D_")  # as Excel writes it
+        text = _NOT_IN_XML.sub("\ufffd", _READ_AS_SIGN.sub("_x005F_", str(value)))
+        text = text.replace("\r", "_x000D_")  # as Excel writes it
         units = len(text.encode("utf-16-le")) // 2  # by which Excel counts
         if units > _CELL:
             raise InputError(

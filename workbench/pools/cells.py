@@ -13,7 +13,7 @@ BLANKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 """Texts that stand for an empty cell in a feature column (not in a target, where any text is a class)."""
 _MARKS = (
     "-|--|–|—|?|.|na|n/a|n.a.|nan|-nan|null|none|nil|unknown|missing|<na>|nat|#n/a|#n/a n/a|#na|1.#ind"
-    "|-1.#ind|1.#qnan|-1.#qnan|#div/0!|#name?|#null!|#num!|#ref!|#value!|#spill!|#calc!|(empty)|(blank)|"
+    "|\\n|-1.#ind|1.#qnan|-1.#qnan|#div/0!|#name?|#null!|#num!|#ref!|#value!|#spill!|#calc!|(empty)|(blank)|"
 )
 MARKS = frozenset(_MARKS.split("|"))
 """What stands for an empty cell among numbers and dates, in small letters: pandas' list, Excel's errors."""

@@ -4,6 +4,7 @@ import io
 import json
 import mmap
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date
 from typing import Any
@@ -54,21 +55,22 @@ def main(title: str | None, max_cells: int, max_bytes: int, limits_needed: bool)
     sheets.sort(key=lambda sheet: bool(sheet.visible != SheetVisibleEnum.Visible))
     titles = [sheet.name for sheet in sheets]
     head: dict[str, Any] = {"titles": titles, "size": [0, 0]}
-    lines, n_written = [""], 0
+    rows: Iterable[list[Any]] = ()
     for name in titles if title is None else [title] if title in titles else []:
         sheet = book.get_sheet_by_name(name)
-        if sheet.end is None:
-            continue
-        n_rows, n_columns = sheet.end[0] + 1, sheet.end[1] + 1
-        head |= {"title": name, "size": [n_rows, n_columns]}
-        for row in sheet.iter_rows() if n_rows * n_columns <= max_cells else ():
-            lines.append(json.dumps(row, default=_plain) if row.count("") < len(row) else "")
-            n_written += len(lines[-1])
+        if sheet.end is not None:
+            n_rows, n_columns = sheet.end[0] + 1, sheet.end[1] + 1
+            head |= {"title": name, "size": [n_rows, n_columns]}
+            rows = sheet.iter_rows() if n_rows * n_columns <= max_cells else ()
+            break
+    with open(1, "wb") as out:  # buffered also where Python is told to buffer nothing
+        n_written = out.write(f"{json.dumps(head)}\n".encode())
+        for row in rows:
+            filled = row.count("") < len(row)
+            line = json.dumps(row, default=_plain, ensure_ascii=False) if filled else ""
+            n_written += out.write(f"{line}\n".encode())
             if n_written > max_bytes:
                 raise MemoryError
-        break
-    lines[0] = json.dumps(head)
-    print("\n".join(lines))
 
 
 def _plain(value: Any) -> Any:

@@ -46,7 +46,8 @@ class SheetScan:
         """
         if row > self.height or column > self.width:
             self.height, self.width = max(self.height, row), max(self.width, column)
-            check_cells(name, self.height, self.width, max_cells, MAX_COLUMNS)
+            where = f"{name} (up to its last cell that holds something)"
+            check_cells(where, self.height, self.width, max_cells, MAX_COLUMNS)
 
 
 def sheet_parts(packed: zipfile.ZipFile) -> dict[str, str]:

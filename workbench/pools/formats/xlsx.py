@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.pools.cells import EXACT
 from workbench.pools.formats import csv
 from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.formats.sheet_scan import SheetScan, scan_cells, sheet_parts
@@ -78,7 +79,8 @@ def read(file: File, options: TableOptions) -> RawTable:
         check_cells(name, n_rows, n_columns, options.max_cells, options.max_columns)
         if options.sheet is not None and options.sheet not in head["titles"]:
             raise InputError(f"{name} has no sheet {cut(options.sheet)}; it has {listed(head['titles'])}.")
-        scan = scans.get(head.get("title", ""), SheetScan())
+        title = head.get("title", "")
+        scan = scans.get(title, SheetScan())
         if not data.startswith(b"PK"):
             scan.n_errors = len(_ERRORS.findall(data))
         rows, filled, n_blank = {}, set(scan.filled), 0
@@ -94,17 +96,16 @@ def read(file: File, options: TableOptions) -> RawTable:
                     else cell
                     for cell in parse_json(line, name)
                 ]
+        others = listed(other for other in head["titles"] if other != title)
+        note = f"Read is the sheet {title!r}; there are also {others} (sheet=)."
+        notes = (note,) if title and others and not options.sheet else ()
         if not rows:
-            raise InputError(f"{name} is empty. Give a sheet with a line of names and a row for each item.")
+            words = f"{name} is empty. Give a sheet with a line of names and a row for each item."
+            raise InputError(" ".join((words, *notes)))
         while all(row[-1] is None for row in rows.values()):
             for row in rows.values():
                 row.pop()
-        raw = _framed(name, rows, options, scan)
-        others = listed(title for title in head["titles"] if title != head["title"])
-        if others and not options.sheet:
-            raw = replace(
-                raw, notes=(f"Read is the sheet {head['title']!r}; there are also {others} (sheet=).",)
-            )
+        raw = replace(_framed(name, rows, options, scan), notes=notes)
         if limits_needed:
             return raw
         return replace(
@@ -168,6 +169,10 @@ def _framed(
         )
         told.append(Problem("formulas", "note", words, column))
     columns = {column: _column([row[i] for row in rows]) for i, column in enumerate(names)}
+    for column, cells in columns.items():
+        if cells.dtype == "float64" and (cells.abs() >= EXACT).any() and not (cells % 1 > 0).any():
+            words = f"{column!r} has numbers of which a sheet keeps 15 digits. Write ids as texts."
+            told.append(Problem("digits", "note", words, column))
     return RawTable(
         name,
         "xlsx",

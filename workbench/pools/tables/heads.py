@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.pools.cells import MOST, read_numbers
 from workbench.pools.tables.report import Fix, Problem
-from workbench.pools.tables.uses import TEXT_NAMES
+from workbench.pools.tables.uses import CLASS_NAMES, TEXT_NAMES
 from workbench.reading import cut, listed
 
 LOOKED_AT = 20
@@ -44,8 +44,10 @@ def titles(records: Sequence[Sequence[str]]) -> int:
     if any(len(_filled(record)) > 1 for record in records[:n]):  # "Date: 2024" above names, not a name less
         columns = (pd.Series(column[1:]) for column in zip(*below, strict=True))
         has_names = has_names and any(np.isfinite(read_numbers(column).values).all() for column in columns)
+    known = not set(CLASS_NAMES).isdisjoint(map(str.lower, names))
     # a nameless column beside one with a name is no title
-    return n if has_names and all(len(record) < 2 or len(names) > 2 for record in records[:n]) else 0
+    is_title = known or all(len(record) < 2 or len(names) > 2 for record in records[:n])
+    return n if has_names and is_title else 0
 
 
 def _filled(record: Sequence[str]) -> list[str]:
