@@ -1,7 +1,5 @@
 """Base of every classifier here: labels, classes given up front, validation, state."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self

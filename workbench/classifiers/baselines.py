@@ -1,7 +1,5 @@
 """scikit-learn's classifiers behind the contract of the others, for comparison."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial

@@ -4,8 +4,6 @@ Wenzel et al. 2017, "Bayesian nonlinear support vector machines for big data". T
 binary; with more classes each class has one against the rest.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, ClassVar
 

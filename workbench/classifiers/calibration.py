@@ -4,8 +4,6 @@ predict_proba = softmax(beta * mean). The argmax frequency of the latents is kno
 a class probability; softmax(mean) is badly under-confident, because margins are about 1.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ One look goes from the present candidate along one factor at a time (columns, sc
 intercept, basis) and moves only where the leave-one-out log-likelihood is clearly better.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace

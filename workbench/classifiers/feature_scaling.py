@@ -1,7 +1,5 @@
 """Stretching features by what the labels say of them (a length scale for each)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from workbench.arrays import Floats, Ints

@@ -1,7 +1,5 @@
 """Any scikit-learn classifier behind the contract of the others: classes known up front, a plain state."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ f_c(x) = sum_j a_j g_jc(x) + GP_c(x), a_j >= 0 (docs/math.md, 13). A weight is j
 temperature: with that held, weights run away; by hits or by least squares they come out too small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

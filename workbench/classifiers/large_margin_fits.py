@@ -1,7 +1,5 @@
 """Fits of the large-margin GP at one kernel and one geometry, and how well each predicts labels left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

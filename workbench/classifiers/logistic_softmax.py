@@ -1,7 +1,5 @@
 """Logistic-softmax GP classifiers: variational (sparse) and Gibbs (exact, small data)."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, ClassVar
 

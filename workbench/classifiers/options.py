@@ -11,8 +11,6 @@ makes `MyClassifier(*, classes=None, random_state=None, solver="sweeps", ...)`, 
 scikit-learn wants it; `fit` then calls `check_options`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Sparse variational GPs with softmax, robust-max and Heaviside likelihoods: the GP peers."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, ClassVar
 

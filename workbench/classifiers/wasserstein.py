@@ -1,7 +1,5 @@
 """A network's mean with a GP's uncertainty, matched to the prior by the Wasserstein distance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Rows of files of answers, whatever program wrote them: labels, answers to several questions, guesses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial

@@ -4,8 +4,6 @@ Everything is kept beside the file: which labels were audited, what was promised
 of the draws is made from the labels' checksum: whoever throws the answers away draws the same ones again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A folder's or a zip's files by the document that was written last: what it does not list is not read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256

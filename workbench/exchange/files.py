@@ -1,7 +1,5 @@
 """JSON and CSV as they are written and read: the same way every time, and no cell that a spreadsheet runs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Finished sets out of files: what a certificate is verified against, and columns that are audited."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A project's history as a table: everything that people did, one row each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

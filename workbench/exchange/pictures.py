@@ -1,7 +1,5 @@
 """Pictures of items as files of exports, with names that every file system takes."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

@@ -1,7 +1,5 @@
 """Predictions of another tool or an older model for a project's items: read as a guess, never as labels."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

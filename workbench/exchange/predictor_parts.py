@@ -4,8 +4,6 @@
 and takes the model as `m`: name -> array, number, text or list, as the NPZ holds them.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime
 import io

@@ -1,7 +1,5 @@
 """From a belief to the items to ask about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Listing them imports nothing but the policies of other packages.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Suggested policy: the one of best mean rank in `workbench reproduce lmgp-active`."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import NamedTuple
