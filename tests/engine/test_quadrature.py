@@ -1,5 +1,7 @@
 """Logistic-softmax probabilities by quadrature against sampling and exact cases."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.special import expit, log_expit, softmax
@@ -91,3 +93,13 @@ def test_a_wide_row_leaves_its_neighbours_alone():
             assert together[i] == pytest.approx(
                 probabilities(mean[i : i + 1], variance[i : i + 1])[0], abs=1e-6
             )
+
+
+@pytest.mark.parametrize("probabilities", [softmax_probabilities, logistic_softmax_probabilities])
+def test_the_memory_of_a_row_does_not_grow_with_its_variance(probabilities):
+    # grid times nodes grow with the variance: at 1e6 it was 3 GB a row and three classes
+    tracemalloc.start()
+    p = probabilities(np.zeros((2, 3)), np.full((2, 3), 120.0**2))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert p == pytest.approx(1 / 3) and peak < 3e7

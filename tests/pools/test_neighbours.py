@@ -272,7 +272,13 @@ def test_many_rows_are_searched_by_cells(monkeypatch):
     assert not (found.rows == np.arange(3000)[:, None])[40:].any() and (found.rows >= 0).all()
     np.testing.assert_allclose(found.distances[:40], 0.0, atol=2e-3)
     assert (np.diff(found.distances, axis=1) >= -1e-6).all()
-    assert np.array_equal(nearest(X, 10).rows, found.rows)
+    # whoever cancels, or ends the program, waits for the next word of progress
+    monkeypatch.setattr("workbench.pools.neighbours.nearest._AT_ONCE", 500)
+    words: list[tuple[float, str]] = []
+    with watched(lambda fraction, message: words.append((fraction, message))):
+        assert np.array_equal(nearest(X, 10).rows, found.rows)
+    assert sum(message.endswith("put into cells") for _, message in words) == 6
+    assert words == sorted(words, key=lambda word: word[0])
 
 
 def test_a_missing_library_is_said_and_exact_search_goes_on_to_its_limit(monkeypatch):

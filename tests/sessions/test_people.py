@@ -10,6 +10,7 @@ from workbench.cli import labelling
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import Session
+from workbench.sessions.asking import Questions
 from workbench.sessions.people import first_guesses, shown_people, training_of
 
 
@@ -272,3 +273,23 @@ def test_who_gives_second_opinions_costs_what_changed_since_the_last_one(monkeyp
         seconds.append(ask.item)
         assert ask.role == "overlap" and bob.tell(ask, names[truth[ask.item]])
     assert len(set(seconds)) == 12 and len(walks) == 1  # over all questions, for the first of these alone
+
+
+def test_second_opinions_that_are_kept_are_those_of_a_program_that_begins(monkeypatch, store, unknown):
+    monkeypatch.setattr("workbench.store.layered_mapping.FEW", 2)
+    ada = Session.create(unknown, name="p", annotator="Ada", store=store, overlap=1.0, people=3)
+    cid, questions = ada.as_annotator("Cid"), ada._questions
+    for item in range(9):
+        ada.items.label(item, ada.classes[0])
+    before = questions.unseen(ada.state, "Bob")
+    assert before == set(range(9))
+    for change in (
+        lambda: ada.items.label(2, ada.classes[1]),
+        lambda: cid.items.label(4, ada.classes[0]),
+        ada.undo,
+        lambda: ada.as_annotator("Bob").items.label(6, ada.classes[0]),
+    ):
+        change()
+        fresh = Questions(questions.pool, questions.settings)
+        kept = list(questions._unlabelled_by("Bob", ada.state))
+        assert kept == list(fresh._unlabelled_by("Bob", ada.state))

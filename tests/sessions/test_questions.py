@@ -315,6 +315,8 @@ def test_a_question_put_aside_is_asked_no_more_and_keeps_its_answers(store):
     assert session.question("scam").state.n_labelled == 1
     session.questions.archive("scam", on=False)
     assert session.questions == ("topic", "scam")
+    (refused,) = session.apply([Operation("again", "amend", item=5, answers={"scam": "no"})])
+    assert refused.why == "There is no answer of yours to 'scam' about this item."  # as it is called now
     with pytest.raises(InputError, match="last question"):
         for name in session.questions:
             session.questions.archive(name)

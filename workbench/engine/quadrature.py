@@ -106,7 +106,7 @@ def _shares(
     mean = np.asarray(mean, dtype=np.float64)
     deviation = np.sqrt(np.asarray(variance, dtype=np.float64))
     n, C = mean.shape
-    out = np.empty((n, C))
+    out = np.zeros((n, C))
     low = log_of(mean - REACH * deviation).max(axis=1, initial=-np.inf) - BELOW
     high = log_of(mean + REACH * deviation).max(axis=1, initial=-np.inf) + ABOVE + np.log(C)
     # grid and nodes depend on the item alone, so an item's answer does not depend on its neighbours
@@ -123,10 +123,13 @@ def _shares(
             rows = group[first : first + share]
             log_a = log_of(mean[rows, :, None] + deviation[rows, :, None] * x)  # [n, C, Q]
             # beyond 700 the inner exponential is zero either way
-            t = np.exp(np.minimum(log_a - low[rows, None, None], 700.0))[:, :, None] * decay[:, None]
-            e = np.exp(-t)
-            survive = np.maximum(e @ w, 1e-300)  # [n, C, G]
-            joint = np.exp(np.log(survive).sum(axis=1, keepdims=True))
-            t *= e
-            out[rows] = ((t @ w) / survive * joint).sum(axis=2)
+            start = np.exp(np.minimum(log_a - low[rows, None, None], 700.0))[:, :, None]
+            few = max(1, _CHUNK // start.size)
+            for place in range(0, int(size), few):
+                t = start * decay[place : place + few, None]
+                e = np.exp(-t)
+                survive = np.maximum(e @ w, 1e-300)  # [n, C, G]
+                joint = np.exp(np.log(survive).sum(axis=1, keepdims=True))
+                t *= e
+                out[rows] += ((t @ w) / survive * joint).sum(axis=2)
     return out / out.sum(axis=1, keepdims=True)

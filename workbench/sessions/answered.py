@@ -1,7 +1,5 @@
 """A pool whose known classes are what people answered to one question: for runs with nobody at the desk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Operations of a person: what is accepted, and the events that record it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -69,6 +67,11 @@ class Answers:
             self.add(transaction, Event.asked([a.document() for a in renewed], moment + lease))
         by_id = {a.id: a for a in renewed}
         return [by_id.get(a.id, a) for a in asks]
+
+    @property
+    def _name(self) -> str:
+        """Name of the question, as it is called now."""
+        return self._project.store.project(self._project.id).question
 
     def asked(self, state: ProjectState, ask_id: str, item: int = -1) -> AskRecord:
         """The question of this id.
@@ -252,16 +255,16 @@ class Answers:
         Raises:
             InputError: no such class, or a value that answers nothing.
         """
-        record, state = self._project.record, self._project.state()
+        kind, state = self._project.record.kind, self._project.state()
         if value is None:
             return Event.unsure()
         if isinstance(value, bool):
-            if record.kind != YES_NO:
-                raise InputError(f"{record.question!r} has classes: {', '.join(state.classes)}; got {value}.")
+            if kind != YES_NO:
+                raise InputError(f"{self._name!r} has classes: {', '.join(state.classes)}; got {value}.")
             value = YES if value else NO
         if isinstance(value, str):
-            if new and record.kind == YES_NO:
-                raise InputError(f"{record.question!r} is answered by {YES} or {NO}: it gets no class.")
+            if new and kind == YES_NO:
+                raise InputError(f"{self._name!r} is answered by {YES} or {NO}: it gets no class.")
             return Event.label(new_name(state, value) if new else name_of(state, value))
         if isinstance(value, Event) and value.kind in CLOSING:
             provenance({key: of for key, of in value.payload.items() if key not in ("item", "class")})
@@ -270,7 +273,7 @@ class Answers:
             fields = {"class": name_of(state, str(value.payload["class"]))}
             return replace(value, payload={**value.payload, **fields})
         raise InputError(
-            f"{record.question!r} is answered with the name of a class, None or an event; got {value!r}."
+            f"{self._name!r} is answered with the name of a class, None or an event; got {value!r}."
         )
 
     def operate(self, transaction: Transaction, given: Operation) -> Acknowledgement:
@@ -401,8 +404,7 @@ class Answers:
         item = self.checked(of.item)
         vote = state.votes.get(item, {}).get(self.annotator)
         if vote is None and item not in state.skipped and item not in state.unsure:
-            question = self._project.record.question
-            raise InputError(f"There is no answer of yours to {question!r} about this item.")
+            raise InputError(f"There is no answer of yours to {self._name!r} about this item.")
         about: dict[str, Any] = {"corrected": True}
         if vote is not None:
             about |= {"role": vote.role, "was": vote.key}

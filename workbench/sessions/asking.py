@@ -164,9 +164,10 @@ class Questions:
         changes = changed_keys(votes, state.votes)
         items = {} if changes is None else items.copy()
         for item in state.votes if changes is None else changes:
-            items.pop(item, None)
             if self.wanted(item, annotator, state):
                 items[item] = None
+            else:
+                items.pop(item, None)
         self._unshared[annotator] = state.votes, items
         return items
 

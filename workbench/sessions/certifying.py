@@ -1,7 +1,5 @@
 """Events that freeze labels and certify them, from the checks and from what people said since."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The classes of a project as people change them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from workbench.sessions.part import Names

@@ -1,7 +1,5 @@
 """Questions whose answers stand in columns of a table: what they are, and what was answered."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

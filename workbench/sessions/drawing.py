@@ -1,7 +1,5 @@
 """Items that questions are chosen among, of a pool that is too large or too slow to be scored whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import perf_counter
 

@@ -1,7 +1,5 @@
 """A plane on which neighbours of a pool stay neighbours (t-SNE), kept on disk, and new rows placed on it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Events of reading the instructions and of examples of classes, as a function of the state."""
 
-from __future__ import annotations
-
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions.taxonomy import key_of

@@ -1,7 +1,5 @@
 """Operations carried out: over all questions of a project, each whole or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

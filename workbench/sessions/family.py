@@ -1,7 +1,5 @@
 """The questions of one project as a process has them open: one pool and one log, and a model each."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import replace

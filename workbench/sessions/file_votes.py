@@ -1,7 +1,5 @@
 """Labels of a file as votes of the rater that the file, or a person in it, is."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 

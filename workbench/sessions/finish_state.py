@@ -1,7 +1,5 @@
 """State of a finish: what the checks say now, and what to do next."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Finishing a project: freeze what the machine would label, check it at random, and say what it is worth."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

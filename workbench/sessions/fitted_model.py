@@ -1,7 +1,5 @@
 """A fitted classifier and what it says of every item of its pool."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property

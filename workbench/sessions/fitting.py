@@ -1,7 +1,5 @@
 """Fit, measure, query: one turn of the loop, and the fits of a person's project."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Blocks of several threads that add to one project within one database transaction."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Sources of guesses that a project begins with: what each says now, and changing them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

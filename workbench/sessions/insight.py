@@ -4,8 +4,6 @@ NumPy in, plain records out; figures are drawn elsewhere. Everything takes a `Fi
 session (`session.model`, `session.fits.model_at(n)`) or of a run (`run_model`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Instructions as they are stored: a text with its pictures, each checked and made small."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

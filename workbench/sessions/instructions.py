@@ -1,7 +1,5 @@
 """Instructions that people read before they label, in versions, and examples of classes."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Latents of a whole pool, round after round, without going back to the features."""
 
-from __future__ import annotations
-
 from threading import Lock
 from typing import Any
 

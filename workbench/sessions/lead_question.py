@@ -1,7 +1,5 @@
 """Question of several yes / no questions that chooses a geometry for all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

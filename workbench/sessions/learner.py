@@ -1,7 +1,5 @@
 """Fits one classifier, round after round, on the growing labels of one pool."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, cached_property

@@ -1,7 +1,5 @@
 """Log of a project: its events, read as of one moment, and several acts as one transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """A project as one annotator has it open: a question of it, and the ways to the others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Beginning of a project, and the way back to its file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Operations that a client sends in batches, and the answer to each."""
 
-from __future__ import annotations
-
 import json
 import operator
 import secrets

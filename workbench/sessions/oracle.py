@@ -1,7 +1,5 @@
 """Oracle that answers in a person's place."""
 
-from __future__ import annotations
-
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 

@@ -1,7 +1,5 @@
 """Parts of a session: small objects, each with the methods about one matter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Self
 

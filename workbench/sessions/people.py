@@ -1,7 +1,5 @@
 """Consensus of several people, what a model learns from it, and each person's own figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

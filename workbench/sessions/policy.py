@@ -1,7 +1,5 @@
 """Policies that a classifier can serve, and the one that asks in a project now."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from workbench.classifiers import CLASSIFIERS

@@ -1,7 +1,5 @@
 """People who label a project: how much, how fast, and when last."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

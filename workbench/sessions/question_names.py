@@ -1,7 +1,5 @@
 """The questions of a project: which there are, and changing them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 

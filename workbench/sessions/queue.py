@@ -1,7 +1,5 @@
 """Queue of one annotator: items they are asked about, how long these are theirs, and what is left."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Every random choice of a session has its own stream, so that none depends on another."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.random import Generator
 

@@ -1,7 +1,5 @@
 """The pool of a project again, as it was when the project began."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Responses of a person to what was asked, as operations and events."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ yes / no questions share more: one of them chooses a geometry and a kernel, the 
 pool is projected once for all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import RLock

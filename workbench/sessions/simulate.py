@@ -1,7 +1,5 @@
 """The loop with an oracle at the end of it: rounds, one at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

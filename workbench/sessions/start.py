@@ -1,7 +1,5 @@
 """Questions that are asked before a model knows anything."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ A rule looks at what was observed after each round and says (stop?, why), and it
 round that can be drawn. Your own: "package.module:function" of the history.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

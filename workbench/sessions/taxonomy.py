@@ -1,7 +1,5 @@
 """Names and keys of a project's classes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

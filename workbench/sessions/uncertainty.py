@@ -1,7 +1,5 @@
 """A model's doubts, in chances that a person can read, and which items to label for it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Every sentence that judges a model comes from here. Below `TOLD` measured items 
 there on none promises more than the upper end of what was measured.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

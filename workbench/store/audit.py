@@ -1,7 +1,5 @@
 """The audit: who opened, exported, shared, deleted and uploaded what, and when."""
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -1,7 +1,5 @@
 """Meaning of SQLite's errors for a person: the disk, the permissions, another program, a damaged file."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Iterator

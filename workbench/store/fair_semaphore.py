@@ -1,7 +1,5 @@
 """Threads that come for one thing get it in the order in which they came."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

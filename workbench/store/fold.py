@@ -1,7 +1,5 @@
 """The state of a project as a pure function of its events."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

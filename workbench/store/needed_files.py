@@ -1,7 +1,5 @@
 """The files that the projects of a database need, which nothing that a person exports is written over."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The people of a server: who logged in once, and the name that their events carry."""
 
-from __future__ import annotations
-
 import secrets
 from contextlib import suppress
 

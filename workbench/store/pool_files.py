@@ -1,7 +1,5 @@
 """The files that people uploaded, inside a copy of a database."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

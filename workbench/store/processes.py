@@ -1,7 +1,5 @@
 """Owners of work by process, and whether each still lives."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

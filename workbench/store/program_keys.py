@@ -1,7 +1,5 @@
 """Keys of programs outside: each stands for one person in one project."""
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """State of a project by its events, as read-only records."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence

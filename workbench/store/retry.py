@@ -1,7 +1,5 @@
 """Retry of work that a database server cut off, when nothing of it was stored."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from functools import wraps

@@ -1,7 +1,5 @@
 """Runs and the studies they belong to."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Plain arrays to bytes and back: the same arrays give the same bytes, and nothing is unpickled."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ _BLOCK = 512  # rows at a time: the same ones always, so that the same distances
 _SPARE = 6  # more are found in float32 and put in order in float64
 _TRAINED = 50  # rows a cell that the cells are learnt from
 _PROBED = 24  # cells that are looked into
-_AT_ONCE = 20_000  # rows asked for between two words of progress
+_AT_ONCE = 4_000  # rows between two words of progress, where the work can be cancelled
 
 
 class Nearest(NamedTuple):
@@ -114,7 +114,9 @@ def _by_cells(X: Floats, k: int) -> Nearest:
     index.cp.niter, index.cp.seed = 8, 1
     sample = np.sort(np.random.default_rng([n, 0x4E2]).choice(n, min(n, _TRAINED * cells), replace=False))
     index.train(X[sample])
-    index.add(X)
+    for start in range(0, n, _AT_ONCE):
+        tell(0.05, f"Neighbours: {start:,} of {n:,} put into cells")
+        index.add(X[start : start + _AT_ONCE])
     index.nprobe = _PROBED
     rows, distances = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
     with part(0.1, 1.0):
