@@ -236,7 +236,7 @@ def chain(arrows: dict[str, set[str]]) -> list[str]:
 
 
 # modules on the longest chain of imports: it may only become smaller
-LONGEST_CHAIN = 50
+LONGEST_CHAIN = 49
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -324,7 +324,7 @@ def test_every_package_is_shipped() -> None:
 
 
 # tokens of everything but the tests, without comments and docstrings: it may only become smaller
-MOST_TOKENS = 628_800
+MOST_TOKENS = 628_750
 
 
 def test_the_product_fits_its_budget_and_no_function_is_longer_than_a_screen() -> None:
