@@ -96,9 +96,12 @@ def read(file: File, options: TableOptions) -> RawTable:
                     else cell
                     for cell in parse_json(line, name)
                 ]
-        others = listed(other for other in head["titles"] if other != title)
-        note = f"Read is the sheet {title!r}; there are also {others} (sheet=)."
-        notes = (note,) if title and others and not options.sheet else ()
+        others = [other for other in head["titles"] if other != title]
+        notes: tuple[str, ...] = ()
+        if title and others and not options.sheet:
+            way = json.dumps(others[0], ensure_ascii=False)
+            ways = f"there are also {listed(others)}. Say sheet={way} to read it."
+            notes = (f"Read is the sheet {title!r}; {ways}",)
         if not rows:
             words = f"{name} is empty. Give a sheet with a line of names and a row for each item."
             raise InputError(" ".join((words, *notes)))
