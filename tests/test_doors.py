@@ -93,6 +93,7 @@ FUNCTIONS = {
     "exchange/projects.py": {"open_bundle", "_rehearse", "_members", "_with_pool", "_pack_pictures"},
     "pools/encoders/__init__.py": {"weights_of"},  # of the file that open_encoder opened
     "exchange/pictures.py": {"picture_of"},  # bytes of the pool's own
+    "pools/formats/sheet_process.py": {"main"},  # its own output, by its number
     "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
     "pools/tables/pictures.py": {"_found_files", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},
