@@ -63,7 +63,7 @@ ALLOWED = {
     "pools/formats/huggingface.py": "bytes",
     "pools/formats/sheet_scan.py": "bytes",
     "pools/formats/idx.py": "a File",
-    "pools/formats/arrays.py": "a File, mapped",
+    "pools/formats/npy_files.py": "a File, mapped",
     "pools/formats/parquet.py": "a File",
     "pools/vectors.py": "a File",
     "studies/attacks.py": "what it writes",

@@ -9,8 +9,6 @@ It uses the standard library alone, so this file can be copied:
         project.label(question, "card")
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import time

@@ -4,8 +4,6 @@ A cell is quoted wherever a reader could take a sign of it for an end of a cell 
 return by itself included, and a text that a spreadsheet would run begins with a quote. A number is none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from numbers import Real

@@ -1,7 +1,5 @@
 """The errors a person can do something about."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Callbacks of long work, by which it says how far it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

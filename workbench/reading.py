@@ -1,7 +1,5 @@
 """Reading what strangers wrote: one guard that turns whatever a library raises into one sentence."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -6,8 +6,6 @@ Every other text, wherever it came from and whatever was done to it, resolves in
 docs/security.md says what runs code.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

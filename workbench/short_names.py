@@ -1,7 +1,5 @@
 """Names cut to a length so that they can still be told apart."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Writing files so that they are whole or not there."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

@@ -191,7 +191,7 @@ def share_or_worth(text: str) -> float | str:
     Raises:
         InputError: it is neither.
     """
-    from workbench.sessions.spec import WORTH
+    from workbench.sessions.people import WORTH
 
     if text == WORTH:
         return text

@@ -314,7 +314,7 @@ def _parquet(data: bytes) -> _Columns:
 
 
 def _npz(data: bytes) -> _Columns:
-    from workbench.pools.formats.arrays import NpzFile
+    from workbench.pools.formats.npy_files import NpzFile
 
     archive = NpzFile(File(data, _FILE), MAX_IMPORT)
     by = archive.first_of(_BY)

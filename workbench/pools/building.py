@@ -1,7 +1,5 @@
 """Pools from arrays held in memory or mapped: rows of numbers, and images."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

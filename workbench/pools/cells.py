@@ -1,7 +1,5 @@
 """Reading the cells of a column: numbers, texts and blanks."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple
 

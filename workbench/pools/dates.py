@@ -1,7 +1,5 @@
 """Dates as numbers: days since 1 January 1970, read by one format for the whole column."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from itertools import product

@@ -1,7 +1,5 @@
 """Pools whose features are named by a person: a file of vectors, an encoder, or several sets joined."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One 64-bit fingerprint an item, so that a pool that changed under a project is noticed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any

@@ -1,7 +1,5 @@
 """Instructions for people who label, out of files: Markdown, HTML, Label Studio, Hugging Face."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator, Mapping
@@ -12,8 +10,7 @@ from urllib.parse import unquote
 
 from workbench.errors import InputError
 from workbench.members import FolderMembers, Members
-from workbench.pools.formats.files import File
-from workbench.pools.formats.metadata import METADATA
+from workbench.pools.formats.files import METADATA, File
 from workbench.reading import cut, listed, parse_json, reading, valid_text
 
 LONGEST = 20_000

@@ -1,7 +1,5 @@
 """Items as they are shown: rows of a table, images, texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """From labels as a file holds them to class codes and names."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from workbench.arrays import Array, Ints

@@ -1,7 +1,5 @@
 """Input of a model for an item: not the photo or the text itself, but what its features are made from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Look of pools and items in a notebook: HTML without scripts, styles or colours of its own."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Iterable, Mapping, Sequence

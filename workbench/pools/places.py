@@ -1,7 +1,5 @@
 """The options of a pool that name files: what travels with a project, and what no document may choose."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,10 +15,24 @@ from workbench.errors import InputError
 from workbench.pools.notebooks import item_html, item_words, pool_html, pool_words
 from workbench.reading import valid_text
 
-if TYPE_CHECKING:
-    from workbench.pools.python_objects import Held
-
 Kind = Literal["table", "image", "text"]
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The file that a pool of objects was made of; opening it with `options` gives the same pool.
+
+    Attributes:
+        stem: what it is called, without an ending.
+        ending: of its format.
+        data: its bytes.
+        options: of `load_pool`, but for the uses of columns that nobody said.
+    """
+
+    stem: str
+    ending: str
+    data: bytes
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """A plane to draw a pool on: its own when it has two features, principal components otherwise."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,12 +1,9 @@
 """Pools of what Python holds: a DataFrame, arrays, texts, paths; each as the file that a project keeps."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
+from workbench.pools.pool import Held
 from workbench.pools.tables.uses import PICTURE_ENDINGS
 from workbench.reading import cut, listed
 
@@ -24,23 +22,6 @@ _SOURCES = (
     "a name, the path of a file or folder, an upload's bytes, a DataFrame, an array with or without labels, "
     "a list of texts or a list of paths of pictures"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
-    """The file that a pool of objects was made of; opening it with `options` gives the same pool.
-
-    Attributes:
-        stem: what it is called, without an ending.
-        ending: of its format.
-        data: its bytes.
-        options: of `load_pool`, but for the uses of columns that nobody said.
-    """
-
-    stem: str
-    ending: str
-    data: bytes
-    options: Mapping[str, Any]
 
 
 def held_file(source: Any, y: Any, options: Mapping[str, Any]) -> Held:

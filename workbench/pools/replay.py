@@ -1,7 +1,5 @@
 """Features of a pool by the map that was saved with its project."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Files of vectors, and pools whose features they are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +12,8 @@ from workbench.errors import InputError
 from workbench.pools.features.cache import saved_of
 from workbench.pools.features.vectors import PREFIX, VectorFeatureMap
 from workbench.pools.fingerprints import fingerprint_rows, fingerprint_words
-from workbench.pools.formats.arrays import NpzFile, read_npy
 from workbench.pools.formats.files import File
+from workbench.pools.formats.npy_files import NpzFile, read_npy
 from workbench.pools.pool import Pool
 from workbench.reading import cut, letters, listed, reading
 

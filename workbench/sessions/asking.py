@@ -16,10 +16,9 @@ from workbench.metrics.agreement import worth_asking
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
 from workbench.sessions.drawing import without
-from workbench.sessions.people import Answers, ItemConsensus, item_consensus
+from workbench.sessions.people import WORTH, Answers, ItemConsensus, item_consensus
 from workbench.sessions.policy import asking_policy
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
-from workbench.sessions.spec import WORTH
 from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
 from workbench.store.layered_mapping import changed_keys

@@ -24,10 +24,11 @@ from workbench.sessions.instruction_texts import begun_with
 from workbench.sessions.latents import MANY
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import ENOUGH
+from workbench.sessions.people import WORTH
 from workbench.sessions.policy import check_policy
 from workbench.sessions.questions import Question, several
 from workbench.sessions.reopening import pack
-from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, MEASURED, WORTH, with_choice
+from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, MEASURED, with_choice
 from workbench.sessions.taxonomy import class_names
 from workbench.store import LABEL, ONE_CLASS, Event, NewQuestion, ProjectRecord, Store
 from workbench.store.events import SOURCE

@@ -10,11 +10,10 @@ from typing import Any
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, check_share
 from workbench.registry import from_file, typed
+from workbench.sessions.start import parse_initial
 
 EVALUATION_SHARE = 0.1
 EARLY_SHARE = 0.25
-WORTH = "worth"
-"""In place of a share: second opinions wherever one more answer is worth more than a new item."""
 MEASURED = 20_000
 """Test items that a new project is measured on at most: then 95 % of an error lies within 0.007."""
 _CHOOSER = "large-margin"
@@ -219,24 +218,3 @@ def check_asked_among(n: int) -> None:
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
         raise InputError(f"The items to choose questions among are a number, 0 for all of them; got {n!r}.")
-
-
-def parse_initial(initial: str) -> tuple[str, int | None]:
-    """Split "random:20" into its kind and number.
-
-    Raises:
-        InputError: an unknown kind, or a number below 1.
-    """
-    kind, colon, number = initial.partition(":")
-    if kind not in ("one-per-class", "none", "diverse", "random") or (
-        colon and kind in ("one-per-class", "none")
-    ):
-        raise InputError(
-            f"Unknown initial labels {initial!r}. Known: one-per-class, diverse, diverse:N, random, "
-            "random:N; and none, with a guess."
-        )
-    if not colon:
-        return kind, None
-    if not number.isdecimal() or int(number) < 1:
-        raise InputError(f"{initial!r}: the number of initial labels must be at least 1.")
-    return kind, int(number)

@@ -8,7 +8,6 @@ from workbench.arrays import Array, Ints, standardised
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions.randomness import COLD_START, INITIAL, generator
-from workbench.sessions.spec import parse_initial
 
 _MAX_ROWS = 20_000
 
@@ -146,3 +145,24 @@ def diverse_rows(X: Array, n: int, seed: int) -> Ints:
         if members.size:
             places.append(int(members[np.argmin(distances[members, cluster])]))
     return np.asarray(places, dtype=np.int64)
+
+
+def parse_initial(initial: str) -> tuple[str, int | None]:
+    """Split "random:20" into its kind and number.
+
+    Raises:
+        InputError: an unknown kind, or a number below 1.
+    """
+    kind, colon, number = initial.partition(":")
+    if kind not in ("one-per-class", "none", "diverse", "random") or (
+        colon and kind in ("one-per-class", "none")
+    ):
+        raise InputError(
+            f"Unknown initial labels {initial!r}. Known: one-per-class, diverse, diverse:N, random, "
+            "random:N; and none, with a guess."
+        )
+    if not colon:
+        return kind, None
+    if not number.isdecimal() or int(number) < 1:
+        raise InputError(f"{initial!r}: the number of initial labels must be at least 1.")
+    return kind, int(number)

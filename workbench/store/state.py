@@ -44,8 +44,8 @@ def bytes_to_arrays(data: bytes, *, limit: int = MAX_BYTES) -> dict[str, Array]:
     Raises:
         InputError: not such a file, too large, or one that holds objects.
     """
-    from workbench.pools.formats.arrays import NpzFile
     from workbench.pools.formats.files import File
+    from workbench.pools.formats.npy_files import NpzFile
 
     archive = NpzFile(File(data, "The stored state"), limit)
     if archive.n_bytes > limit:

@@ -337,10 +337,15 @@ def main() -> None:
         send(answer)
 
 
-def _answer(target: str, arguments: tuple[Any, ...], say: Callable[[Any], bool]) -> tuple[str, Any]:
+def function_at(target: str) -> Callable[..., Any]:
+    """A function by its place, "module:function"."""
     module, _, function = target.partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def _answer(target: str, arguments: tuple[Any, ...], say: Callable[[Any], bool]) -> tuple[str, Any]:
     try:
-        return "done", getattr(importlib.import_module(module), function)(say, *arguments)
+        return "done", function_at(target)(say, *arguments)
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))

@@ -279,7 +279,7 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
         help="Items that cannot be told apart are asked about once, their class is offered for the others, "
         "and none is measured on when another was learnt from.",
     )
-    from workbench.sessions.spec import WORTH
+    from workbench.sessions.people import WORTH
 
     return replace(settings, overlap=WORTH if worth else shared / 100, people=people, twins=twins)
 

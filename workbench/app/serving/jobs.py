@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from workbench.app.words.text import percent
 from workbench.errors import Cancelled, InputError
 from workbench.progress import duration
-from workbench.work.companion import Companion, DiedError
+from workbench.work.companion import Companion, DiedError, function_at
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -48,6 +48,7 @@ HOUR = 3600.0
 """Seconds."""
 DAY = 24 * HOUR
 _ACTIVE = ("waiting", "running")
+_TASKS = "workbench.studies.tasks:called"
 _MAX_ENDED = 200
 
 
@@ -410,11 +411,10 @@ def compute(
 
     if not uses_processes():
         from workbench.sessions.fit_process import keep
-        from workbench.studies import tasks
 
         if session is not None:
             keep(session)
-        return tasks.called(heard, (), target, given)
+        return function_at(_TASKS)(heard, (), target, given)
     from workbench.registry import typed
 
     settings = {} if session is None else session.settings
@@ -423,9 +423,7 @@ def compute(
         process = where()
         job.waits_for = process.task if process.busy else ""
         try:
-            return process.call(
-                "workbench.studies.tasks:called", *call, hear=heard, stop=job.should_stop, begin=begin
-            )
+            return process.call(_TASKS, *call, hear=heard, stop=job.should_stop, begin=begin)
         except DiedError as died:
             if tried == tries:
                 often = f", {tries} times" if tries > 1 else ""

@@ -1,7 +1,5 @@
 """Pools that come with scikit-learn, loaded only when asked for (its import costs a second)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Files are looked for in the folder named by `WORKBENCH_DATA` and in the user's c
 order. Downloads go through the packages of those who publish the data, into the first of them.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pools drawn from known distributions, with the exact probabilities the best model could give."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Opening known data sets: from a data folder, or through the packages of those who publish them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -153,7 +151,7 @@ def load_raetsch(entry: CatalogueEntry, *, full: bool = False) -> Pool:
     Raises:
         InputError: not there; says how to get it.
     """
-    from workbench.pools.formats.arrays import NpzFile
+    from workbench.pools.formats.npy_files import NpzFile
 
     path = _needed(entry)
     archive = NpzFile(File.of(path))

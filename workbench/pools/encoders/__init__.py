@@ -4,8 +4,6 @@ Nothing is downloaded: an encoder brings its weights in an installed package, a 
 the library that runs it. A new one is a function that returns an `Encoder` and a line in `ENCODERS`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Encoders of other libraries, with models that are on this machine already."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ By hand, because the weights come in a package as a file of PyTorch's alone: rea
 PyTorch, and a copy in another format would be somebody else's file carried here.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections import OrderedDict
 from hashlib import sha256

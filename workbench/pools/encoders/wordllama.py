@@ -1,7 +1,5 @@
 """WordLlama's vectors (means of token vectors distilled from Llama 2), from the files inside its package."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from importlib.util import find_spec

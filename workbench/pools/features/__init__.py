@@ -4,8 +4,6 @@ A map is a `workbench.pools.pool.FeatureMap` with a `from_json` beside its `to_j
 here and a line in `FEATURE_MAPS`, whose key is the "kind" that its documents carry.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from workbench.errors import InputError

@@ -1,7 +1,5 @@
 """A text together with a column that is shown beside it, for a model that may learn from both."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Arrays inside JSON documents."""
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from typing import Any
 

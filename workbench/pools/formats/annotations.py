@@ -1,7 +1,5 @@
 """Annotations of Label Studio's tasks: votes of the people who made them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """Tables of Arrow as cells, wherever they come from; and files of them: Feather, and Arrow's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """CSV files as tables of texts."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

@@ -1,7 +1,5 @@
 """Encodings of texts: the one that was said, UTF-8, or the likeliest."""
 
-from __future__ import annotations
-
 import codecs
 import re
 

@@ -23,6 +23,8 @@ MAX_COLUMNS = 100_000
 MAX_ITEMS = 20_000_000
 
 TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".json", ".jsonl")
+METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+"""Tables beside images, as `datasets` calls them."""
 _DOCUMENTS = (".txt", ".md", ".pdf", ".names", ".html", ".rst", ".docx", "license", "readme", "index")
 _PACKED = (".gz", ".bz2")
 _OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}

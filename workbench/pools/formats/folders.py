@@ -1,7 +1,5 @@
 """Meaning of the names of folders and files: classes of images, and which items are for testing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """JSON of a whole table, as pandas writes it: by columns, by rows, split, or rows without names."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

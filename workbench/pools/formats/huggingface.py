@@ -1,7 +1,5 @@
 """Folders of Hugging Face datasets, and zips of them: Parquet or Arrow files, or images with metadata."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -11,9 +9,9 @@ from workbench.errors import InputError
 from workbench.members import Members
 from workbench.pools.formats import Reader
 from workbench.pools.formats.arrow import read_streams
-from workbench.pools.formats.files import File, check_size
+from workbench.pools.formats.files import METADATA, File, check_size
 from workbench.pools.formats.folders import by_split
-from workbench.pools.formats.metadata import METADATA, read_folder
+from workbench.pools.formats.metadata import read_folder
 from workbench.pools.formats.parquet import read_parts
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions

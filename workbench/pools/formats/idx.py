@@ -1,7 +1,5 @@
 """idx files, the format MNIST is kept in: one by one, or a folder with the training and test files."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import struct

@@ -1,7 +1,5 @@
 """JSON lines, JSON lists of objects, and the tasks of Label Studio: an object an item."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Files in the format of LIBSVM and SVMlight: "label index:value ..." a line."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

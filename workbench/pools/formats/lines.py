@@ -1,7 +1,5 @@
 """Text files with an item on each line."""
 
-from __future__ import annotations
-
 import re
 
 from workbench.errors import InputError

@@ -1,7 +1,5 @@
 """Images with tables of metadata beside them, as `datasets` reads them: a folder, or one a split."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -10,7 +8,7 @@ from typing import Any
 from workbench.errors import InputError
 from workbench.members import Members
 from workbench.pools.formats import csv, jsons, parquet
-from workbench.pools.formats.files import File, check_cells, check_size
+from workbench.pools.formats.files import METADATA, File, check_cells, check_size
 from workbench.pools.formats.folders import by_split
 from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.images.photos import MAX_PHOTO_BYTES
@@ -21,7 +19,6 @@ from workbench.pools.tables.source_table import Pictured, RawTable
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import listed
 
-METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _NAMES = ("file_name", "image", "path")
 
 

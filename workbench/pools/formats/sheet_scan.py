@@ -1,7 +1,5 @@
 """Scan of a spreadsheet's XML for where its cells lie: readers make a cell of each place up to the last."""
 
-from __future__ import annotations
-
 import functools
 import posixpath
 import zipfile

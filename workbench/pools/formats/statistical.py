@@ -1,7 +1,5 @@
 """Tables of statistics programs: Weka's ARFF, Stata and SAS. Values with labels are read as their labels."""
 
-from __future__ import annotations
-
 import io
 import re
 import warnings

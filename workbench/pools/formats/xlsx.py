@@ -4,8 +4,6 @@ Another process reads the cells, of which memory and time are limited; the XML o
 scanned before.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

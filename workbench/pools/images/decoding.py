@@ -1,7 +1,5 @@
 """Image files become arrays: every size is checked before a pixel is decoded."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress

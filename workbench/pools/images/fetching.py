@@ -1,7 +1,5 @@
 """Pictures from web addresses: only with a yes, within limits, from public hosts, kept on disk."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The k nearest neighbours of every row of a pool: by blocks, or by an approximate library where many."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 

@@ -6,8 +6,6 @@ their runs of five characters and all numbers (Broder 1997). Pictures are twins 
 differ for the contrast they have: the same picture saved again, or at another size. No label is looked at.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The pool an examined table makes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

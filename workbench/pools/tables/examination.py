@@ -1,7 +1,5 @@
 """One examination of a table under given options: what is in it, what is wrong, and which rows stay."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Our own exports, opened again as tables: what they say about the labels is no property of the items."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

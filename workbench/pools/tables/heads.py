@@ -1,7 +1,5 @@
 """Lines above and under the names of a table that are no items: titles, and what survey tools explain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Content of a table and the obstacles to making a pool from it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

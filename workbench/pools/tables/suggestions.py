@@ -1,7 +1,5 @@
 """Uses of a table's columns where nobody said any: one guess for page, command line and Python."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,0 +1,170 @@
+"""NPY and NPZ files: nothing is unpickled, and sizes are checked before anything is read."""
+
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.errors import InputError
+from workbench.pools.formats.files import MAX_BYTES, MAX_ITEMS, File, check_size
+from workbench.reading import cut, reading
+
+_LONGEST_TEXT = 4096  # bytes of a label, an id or a name
+_MAX_LABEL_BYTES = 100 << 20
+
+
+class _Header(NamedTuple):
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+    offset: int
+
+
+class NpzFile(Mapping[str, Array]):
+    """An NPZ whose members are checked and read one at a time.
+
+    Args:
+        file: the file.
+        max_bytes: most bytes of one member once unpacked; those that lie in the file as they are, are
+            mapped, whatever their size.
+
+    Raises:
+        InputError: not an NPZ, or damaged.
+    """
+
+    def __init__(self, file: File, max_bytes: int = MAX_BYTES) -> None:
+        self.name = file.name
+        self._path = None if file.is_upload else file.path
+        self._max_bytes = max_bytes
+        self._zip = file.zipped("an NPZ file")
+        members = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
+        self._members = {info.filename[:-4]: info for info in members}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of all members together once unpacked, as the archive's directory says."""
+        return sum(info.file_size for info in self._members.values())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._members  # Mapping would read the whole member to answer
+
+    def __getitem__(self, key: str) -> Array:
+        info, where = self._members[key], self._where(key)
+        with reading(f"{where} is damaged or locked; it"), self._zip.open(info) as stream:
+            header = _read_header(stream, where, info.file_size)
+            if self._path is not None and info.compress_type == zipfile.ZIP_STORED and 0 not in header.shape:
+                return self._mapped(self._path, info, header)
+            check_size(f"{where} (unpacked)", info.file_size, self._max_bytes)
+            return _from_bytes(stream.read(), header, where)
+
+    def texts(self, key: str, n: int | None = None) -> Array:
+        """A member of labels, ids or names, whose size is checked against what such things can be.
+
+        Args:
+            key: of the member.
+            n: items it must have one of each for; None allows any number up to 100,000.
+        """
+        info, where = self._members[key], self._where(key)
+        with reading(f"{where} is damaged or locked; it"), self._zip.open(info) as stream:
+            header = _read_header(stream, where, info.file_size)
+        if n is not None and header.shape != (n,):
+            raise InputError(
+                f"{self.name} holds {n:,} items, but {'ids' if key == 'ids' else 'classes'} of shape "
+                f"{list(header.shape)} ({cut(key)})."
+            )
+        size = int(np.prod(header.shape, dtype=object))
+        limit = 100_000 if n is None else MAX_ITEMS
+        if size > limit or header.dtype.itemsize > _LONGEST_TEXT:
+            raise InputError(
+                f"{where} holds {size:,} cells of {header.dtype.itemsize:,} bytes; the limits are {limit:,} "
+                f"and {_LONGEST_TEXT:,}."
+            )
+        check_size(
+            f"{where} (unpacked)", size * header.dtype.itemsize, min(self._max_bytes, _MAX_LABEL_BYTES)
+        )
+        return self[key]
+
+    def first_of(self, keys: Sequence[str]) -> str:
+        """The first of some names that is there, or ""."""
+        return next((key for key in keys if key in self), "")
+
+    def _where(self, key: str) -> str:
+        return f"{self.name}, array {cut(key)}"
+
+    def _mapped(self, path: Path, info: zipfile.ZipInfo, header: _Header) -> Array:
+        """The member as a memory map, where it lies in the file as it is."""
+        with path.open("rb") as file:
+            file.seek(info.header_offset + 26)
+            lengths = file.read(4)
+        start = info.header_offset + 30 + int.from_bytes(lengths[:2], "little")
+        start += int.from_bytes(lengths[2:], "little") + header.offset
+        order: Any = "F" if header.fortran else "C"
+        return np.memmap(path, header.dtype, "r", start, header.shape, order)
+
+
+def read_npy(file: File, max_bytes: int = MAX_BYTES) -> Array:
+    """An NPY file: memory-mapped from a path, checked either way.
+
+    Args:
+        file: the file.
+        max_bytes: most bytes of an upload (a path is mapped, whatever its size).
+
+    Returns:
+        The array.
+
+    Raises:
+        InputError: not an NPY, cut short, pickled or too large.
+    """
+    with reading(file.name, "a NumPy array"), file.open() as stream:
+        header = _read_header(stream, file.name, file.size())
+        if file.is_upload:
+            check_size(file.name, file.size(), max_bytes)
+            return _from_bytes(stream.read(), header, file.name)
+        if 0 in header.shape:
+            return np.empty(header.shape, header.dtype)
+        order: Any = "F" if header.fortran else "C"
+        return np.memmap(file.path, header.dtype, "r", header.offset, header.shape, order)
+
+
+def _read_header(stream: IO[bytes], where: str, size: int) -> _Header:
+    with reading(where, "a NumPy array"):
+        version = np.lib.format.read_magic(stream)
+        reader = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
+        if reader is None:
+            raise InputError(f"{where} is of a version of NumPy's format that cannot be read: {version}.")
+        shape, fortran, dtype = reader(stream)
+    if dtype.hasobject:
+        raise InputError(
+            f"{where} holds pickled Python objects, which may run code when opened and are never read. "
+            "Save plain numbers or texts: np.savez(file, X=X.astype(float), y=y.astype(str))."
+        )
+    offset = stream.tell()
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    # a header may promise more than the file holds: refuse before any memory is asked for
+    if any(side < 0 for side in shape) or count * dtype.itemsize > size - offset:
+        raise InputError(f"{where} is cut short: its header promises {list(shape)} of {dtype}.")
+    if max(shape, default=0) > 2**48 or (dtype.itemsize == 0 and count):
+        raise InputError(f"{where} holds nothing: its header promises {list(shape)} of {dtype}.")
+    return _Header(shape, fortran, dtype, offset)
+
+
+def _from_bytes(data: bytes, header: _Header, where: str) -> Array:
+    count = int(np.prod(header.shape))
+    if count == 0:
+        return np.empty(header.shape, header.dtype)
+    if len(data) < count * header.dtype.itemsize:
+        raise InputError(f"{where} is cut short.")
+    flat = np.frombuffer(data, header.dtype, count)
+    return flat.reshape(header.shape, order="F" if header.fortran else "C")
