@@ -79,7 +79,7 @@ def choose_part() -> str:
             "Look at",
             list(PARTS),
             required=True,
-            format_func=PARTS.get,
+            format_func=PARTS.__getitem__,
             key=PART,
             on_change=turn,
             label_visibility="collapsed",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -244,7 +244,7 @@ def more_of(record: Any) -> None:
         store.update_project(record.id, name=name.strip())
         current.forget(record.id)
         st.rerun()
-    dialog = {"width": "stretch", "on_click": shut_more, "args": (record.id,)}
+    dialog: dict[str, Any] = {"width": "stretch", "on_click": shut_more, "args": (record.id,)}
     if st.button("Questions", key=f"questions-{record.id}", icon=":material/checklist:", **dialog):
         questions.dialog(record)
     if st.button("Programs", key=f"programs-{record.id}", icon=":material/api:", **dialog):
@@ -439,7 +439,7 @@ def known_sets() -> None:
 
 @st.dialog("New project", width="medium")
 def options_of_known(entry: Any) -> None:
-    kind = "image" if entry.group == "images" else "table"
+    kind: Literal["image", "table"] = "image" if entry.group == "images" else "table"
     st.markdown(f"**{verbatim(entry.name.replace('_', ' '))}** · {plural(entry.n_items, UNITS[kind])}")
     features = "shapes"
     if kind == "image":

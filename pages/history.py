@@ -17,6 +17,7 @@ from workbench.app.words import acts
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import plural, verbatim
 from workbench.exchange import label_table
+from workbench.metrics.agreement import ENOUGH
 
 MOST = 5000
 MOST_IN_GALLERY = 200
@@ -160,7 +161,7 @@ def filters(rows: list[decisions.Decision], found: Any, state: Any) -> list[deci
             kinds,
             default="all",
             required=True,
-            format_func=titles.get,
+            format_func=titles.__getitem__,
             key="review-kind",
             label_visibility="collapsed",
         )
@@ -301,7 +302,7 @@ def people_view(shared: Any, state: Any) -> None:
                 "Two people": f"{a} and {b}",
                 "Items": pair_agreement.n_items,
                 "Agree": 100 * pair_agreement.observed,
-                "Kappa": pair_agreement.kappa if pair_agreement.n_items >= agreement.ENOUGH else None,
+                "Kappa": pair_agreement.kappa if pair_agreement.n_items >= ENOUGH else None,
             }
             for a, b, pair_agreement in pairs
         ]

@@ -83,8 +83,8 @@ def model_popover(session: Any) -> None:
                     ("", leans, "leans on neighbours"),
                 ):
                     if choice:
-                        words = f"It {verb}{verbatim(choice)}. Chosen at {choice.labels:,} labels."
-                        st.caption(words, help=explain(word))
+                        sentence = f"It {verb}{verbatim(choice)}. Chosen at {choice.labels:,} labels."
+                        st.caption(sentence, help=explain(word))
         show_kept_error(PROBLEM)
 
 

@@ -17,8 +17,10 @@ from workbench.errors import InputError
 
 def go(name: str | None) -> None:
     """To a lesson's preset, or to the list."""
-    for control in lessons.find(name).controls if name not in (None, together.NAME) else ():
-        st.session_state[teaching.key_of(lessons.find(name), control)] = control.default
+    if name and name != together.NAME:
+        lesson = lessons.find(name)
+        for control in lesson.controls:
+            st.session_state[teaching.key_of(lesson, control)] = control.default
     keep = {CLASS: "1"} if in_class() else {}
     st.query_params.from_dict(keep | ({"lesson": name} if name else {}))
 

@@ -166,7 +166,7 @@ def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str
     kind = st.radio(
         "Colour by",
         list(kinds),
-        format_func=kinds.get,
+        format_func=kinds.__getitem__,
         key=f"{key}-kind-{len(kinds)}",
         persist_state="session",
     )
@@ -178,7 +178,7 @@ def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str
     name = st.selectbox(
         "Measure",
         list(rest),
-        format_func=rest.get,
+        format_func=rest.__getitem__,
         key=f"{key}-{len(rest)}",
         persist_state="session",
         help=explain("variation ratio", "entropy", "BALD", "margin", "latent"),
@@ -324,7 +324,7 @@ def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, bool, Any, An
             behind = st.radio(
                 "Behind the points",
                 list(BEHIND),
-                format_func=BEHIND.get,
+                format_func=BEHIND.__getitem__,
                 key="behind",
                 persist_state="session",
             )
@@ -334,7 +334,7 @@ def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, bool, Any, An
                 key="inducing",
                 persist_state="session",
                 help=explain("inducing point"),
-                disabled=where.place is None or (model is not None and model.seen is not None),
+                disabled=where.place is None or model.seen is not None,
             )
             joined = neighbours_toggle()
     if behind == "blend" and len(model.classes) > 10:
@@ -348,8 +348,8 @@ def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, 
     """Map at the right: its model, its values, the two titles, the common scale or None."""
     against = st.radio("Beside it", ["Another measure", "Another model", "Another round"], key="against")
     if against == "Another measure":
-        second, theirs, _ = measure_name("second-measure", without=name)
-        return view, mapping.values_of(view.model, second), (title, theirs), None
+        second, second_title, _ = measure_name("second-measure", without=name)
+        return view, mapping.values_of(view.model, second), (title, second_title), None
     if against == "Another model":
         classifier = str(session.settings["classifier"])
         possible = forms.classifiers_for(session.pool.kind, len(model.classes))
@@ -466,9 +466,10 @@ with widgets.row("map-head", gap="medium"):
         persist_state="session",
     )
 current.keep_fitting(session)
-model = session.model
-if model is None:
+fitted_model = session.model
+if fitted_model is None:
     frame.no_model(session)
+model = fitted_model
 chosen = selection.selected(session)
 # the map comes first; its controls stand beside it, or below on a narrow screen
 left, right = widgets.split([2.6, 1], "map-and-item")
