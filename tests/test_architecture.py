@@ -8,6 +8,7 @@ import sys
 import tomllib
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -252,6 +253,33 @@ def test_the_longest_chain_of_imports_does_not_grow() -> None:
     assert chain({"a": {"b", "c"}, "b": {"c"}, "d": {"c"}}) == ["a", "b", "c"]
     modules = chain(graph())
     assert len(modules) <= LONGEST_CHAIN, f"{len(modules)} modules: " + " ".join(modules)
+
+
+def test_the_ways_through_the_code_are_followed_by_imports_and_short() -> None:
+    """The table of docs/architecture.md: from each file to the next, or to the package that hands it on."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.split("## Five ways through the code", 1)[1].split("\n## ", 1)[0]
+    arrows = graph()
+
+    def leads(module: str, following: str) -> bool:
+        package = following.rpartition(".")[0]
+        registries = (ROOT / package.replace(".", "/")).glob("*.toml")
+        hands_on = following in arrows[package] or any(
+            f'"{following}:' in path.read_text(encoding="utf-8") for path in registries
+        )
+        return following in arrows[module] or (package in arrows[module] and hands_on)
+
+    ways = [line.split("|")[2] for line in table.splitlines() if line.startswith("| a ")]
+    assert len(ways) == 5
+    broken = []
+    for way in ways:
+        assert len(set(re.findall(r"`([^`]+)`", way))) <= 10, way
+        for part in way.split("; then "):
+            files = [PACKAGE / name for name in re.findall(r"`([^`]+)`", part)]
+            assert all(path.is_file() for path in files), part
+            modules = [module_name(path) for path in files if path.suffix == ".py"]
+            broken += [f"{a} > {b}" for a, b in pairwise(modules) if not leads(a, b)]
+    assert broken == []
 
 
 def test_tensorflow_lives_in_the_engine_and_streamlit_in_the_app() -> None:
