@@ -231,12 +231,17 @@ def test_a_model_that_says_nan_is_an_error_that_names_the_item(iris: Pool) -> No
 
 def test_a_spec_is_json_and_back() -> None:
     spec = RunSpec(
-        "my.csv", "label", {"delimiter": ";"}, options={"n_inducing": 8}, initial="random:4", batch=5
+        "my.csv",
+        target="label",
+        pool_options={"delimiter": ";"},
+        options={"n_inducing": 8},
+        initial="random:4",
+        batch=5,
     )
     assert RunSpec.from_json(spec.to_json()) == spec
     assert spec.n_rounds == 13
     for wrong, message in (
-        ({"budgets": 3}, "has no 'budgets'"),
+        ({"budgets": 3}, "no setting 'budgets'"),
         ({"budget": -3}, "budget"),
         ({"batch": 0}, "batch"),
         ({"seed": -1}, "seed"),

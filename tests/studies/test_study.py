@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -318,6 +318,20 @@ def test_an_error_in_a_worker_arrives_as_it_is(scheduler: str) -> None:
         run_study(wrong, scheduler=scheduler)
 
 
+def test_every_setting_of_a_run_is_one_of_a_study() -> None:
+    """Of what a run has one, a study has many; a document of either is checked by the same types."""
+    many = {"pool": "pools", "classifier": "classifiers", "policy": "policies", "seed": "seeds"}
+    of_runs = {many.get(f.name, f.name) for f in fields(RunSpec)}
+    assert of_runs | {"name"} == {f.name for f in fields(StudySpec)}
+    study = study_from({"pool": "iris", "asked_among": 50, "guess": ["names"], "seeds": 2})
+    assert {(run.asked_among, run.guess) for run in study.runs()} == {(50, ("names",))}
+    for document in ({"asked_among": "50"}, {"guess": "names"}, {"test_fraction": True}, {"options": []}):
+        with pytest.raises(InputError, match=f"'{next(iter(document))}' is"):
+            study_from(document)
+        with pytest.raises(InputError, match=f"'{next(iter(document))}' is"):
+            RunSpec.from_json(document)
+
+
 def test_a_study_from_toml(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(
@@ -330,9 +344,9 @@ def test_a_study_from_toml(tmp_path: Path) -> None:
     assert study_from(study_document(spec)) == spec
     for text, message in (
         ("polices = []", "no setting 'polices'"),
-        ("seeds = 'many'", "seeds of a study cannot be 'many'"),
-        ("seeds = true", "cannot be True"),
-        ("policies = [1]", "list of names"),
+        ("seeds = 'many'", "'seeds' is 'many'"),
+        ("seeds = true", "'seeds' is True"),
+        ("policies = [1]", "'policies.0' is 1"),
         ('pool = "iris"\npools = ["wine"]', "not both"),
         ("budget =", "is not TOML that can be read"),
         ("budget = -1", "budget"),
@@ -381,8 +395,8 @@ def test_a_damaged_study_says_one_sentence(tmp_path: Path, damage: str) -> None:
         ("policies = [" + ",".join(f'"p{i}"' for i in range(2000)) + "]\nseeds = 99", "at most 100,000 runs"),
         ("a = " + "[" * 5000, "is not TOML that can be read"),
         ("x" * 2_000_000, "a few lines"),
-        ('seeds = "' + "9" * 5000 + '"', "seeds of a study cannot be"),
-        ('"' + "k" * 5000 + '" = 1', "has no setting"),
+        ('seeds = "' + "9" * 5000 + '"', "'seeds' is"),
+        ('"' + "k" * 5000 + '" = 1', "no setting"),
     ],
 )
 def test_odd_study_files_are_refused_in_a_sentence(tmp_path: Path, text: str, message: str) -> None:

@@ -1,12 +1,15 @@
 """A document is checked by its schema; what is wrong is said in one sentence."""
 
+from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
+from workbench.documents.fields import Closed
 from workbench.errors import InputError
-from workbench.reading import cut
+from workbench.reading import cut, listed
 
 D = TypeVar("D", bound=BaseModel)
 
@@ -30,8 +33,35 @@ def checked(schema: type[D], document: Any, what: str, advice: str = "", wrong: 
     try:
         model: D = _adapter(schema).validate_python(document)
     except (ValidationError, RecursionError) as error:
-        raise InputError(f"{what} {wrong}: {_said(error)}. {advice}".rstrip()) from error
+        raise InputError(f"{what} {wrong}: {_said(error, schema)}. {advice}".rstrip()) from error
     return model
+
+
+def checked_settings(schema: type, settings: Mapping[str, Any], what: str, wrong: str) -> dict[str, Any]:
+    """Check settings that a dataclass takes by the types of its fields; it says the rest when it is made.
+
+    Args:
+        schema: the dataclass.
+        settings: name -> value, as parsed.
+        what: as in `checked`.
+        wrong: as in `checked`.
+
+    Returns:
+        The settings; lists are tuples where the field is one.
+
+    Raises:
+        InputError: a setting that there is not, or a value of another kind.
+    """
+    model = checked(_model_of(schema), dict(settings), what, wrong=wrong)
+    return {name: getattr(model, name) for name in settings}
+
+
+@cache
+def _model_of(schema: type) -> type[BaseModel]:
+    """Schema of the settings of a dataclass; none of them has to be there."""
+    hints = get_type_hints(schema, include_extras=True)
+    kinds: dict[str, Any] = {f.name: (hints[f.name], None) for f in fields(schema)}
+    return create_model(schema.__name__, __base__=Closed, **kinds)
 
 
 @cache
@@ -39,13 +69,15 @@ def _adapter(schema: type[BaseModel]) -> TypeAdapter[Any]:
     return TypeAdapter(schema)
 
 
-def _said(error: ValidationError | RecursionError) -> str:
+def _said(error: ValidationError | RecursionError, schema: type[BaseModel]) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "the document"
     message = str(first["msg"]).removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
+    if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+        return f"there is no setting {cut(where)}; there are {listed(schema.model_fields, 30, False)}"
     if first["type"] in ("missing", "extra_forbidden"):
         return f"{cut(where, 80)}: {message}"
     return f"{cut(where, 80)} is {cut(first['input'])}: {message}"

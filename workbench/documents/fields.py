@@ -1,5 +1,6 @@
 """Fields of documents: numbers, words and times within their limits; open and closed documents."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ def _is_time(text: str) -> str:
     return text
 
 
-def _is_plain(document: dict[str, Any]) -> dict[str, Any]:
+def _is_plain(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """JSON all the way down, and not deeper than anybody writes it."""
     _check_plain(document, 0)
     return document
@@ -23,7 +24,7 @@ def _is_plain(document: dict[str, Any]) -> dict[str, Any]:
 def _check_plain(value: Any, depth: int) -> None:
     if depth > 40:
         raise ValueError("it is nested too deeply")
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         for part in value.values():
             _check_plain(part, depth + 1)
     elif isinstance(value, list):
@@ -43,10 +44,11 @@ Whole = Annotated[int, Field(gt=-MOST_ITEMS, lt=1 << 53)]  # what reads it has a
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Word = Annotated[str, Field(max_length=1_000)]
 Name = Annotated[str, Field(min_length=1, max_length=2_000)]
+Names = Annotated[tuple[Name, ...], Field(max_length=10_000, strict=False)]
 Identity = Annotated[str, Field(max_length=200)]  # a server keeps an index of them, whose rows are short
 Long = Annotated[str, Field(max_length=1_000_000)]
 Time = Annotated[str, Field(max_length=40), AfterValidator(_is_time)]
-Options = Annotated[dict[str, Any], AfterValidator(_is_plain)]
+Options = Annotated[Mapping[str, Any], AfterValidator(_is_plain)]
 Measure = float | None
 
 

@@ -1,4 +1,4 @@
-"""Documents of runs, studies, rounds and saved models."""
+"""Documents of rounds and saved models."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,45 +14,8 @@ from workbench.documents.fields import (
     Measure,
     Name,
     Options,
-    Whole,
     Word,
 )
-
-
-class _Runs(Closed):
-    """Fields of a run and of a study."""
-
-    target: Word | None = None
-    pool_options: Options = {}
-    options: Options = {}
-    selector: Name = "auto"
-    initial: Name = "one-per-class"
-    budget: Whole = 0
-    batch: Whole = 1
-    test_fraction: float = 0.2
-    measured: Whole = 0
-    asked_among: Whole = 0
-    guess: Annotated[list[Name] | tuple[Name, ...], Field(max_length=100)] = ()
-
-
-class Spec(_Runs):
-    """A run's specification (`workbench.sessions.RunSpec`)."""
-
-    pool: Name = "digits"
-    classifier: Name = "large-margin"
-    policy: Name = "random"
-    seed: Whole = 0
-    uniform_share: float = 0.0
-
-
-class Study(_Runs):
-    """A study's specification (`workbench.studies.StudySpec`), "pool" and the like not yet made lists."""
-
-    name: Word = ""
-    pools: Annotated[list[Name] | tuple[Name, ...], Field(min_length=1, max_length=10_000)] = ()
-    classifiers: list[Name] | tuple[Name, ...] = ()
-    policies: list[Name] | tuple[Name, ...] = ()
-    seeds: int = 1
 
 
 class RoundRecord(Document):

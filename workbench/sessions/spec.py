@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from workbench.documents.fields import Name, Names, Options, Whole, Word
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, check_share
 from workbench.registry import from_file, typed
@@ -42,23 +43,19 @@ def with_choice(classifier: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-@dataclass(frozen=True)
-class RunSpec:
-    """Specification of a simulated run: the same spec gives the same rounds.
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """Settings of a run that the runs of a study have in common.
 
     Attributes:
-        pool: a name or a file that `load_pool` knows.
         target: the column that holds the classes, for files.
         pool_options: further options of `load_pool`.
-        classifier: a registry name or "package.module:Class".
         options: of the classifier; with "choice", "auto" for a new large-margin model.
-        policy: a registry name or "package.module:function".
         selector: how a batch is chosen: a registry name, "package.module:function" or "auto".
         initial: the labels before round 0: "one-per-class", "diverse", "diverse:N", "random" or
             "random:N" (N items; twice the number of classes unless said); "none", with a guess.
         budget: how many labels are asked for, the initial ones not counted.
         batch: how many are asked for at a time.
-        seed: of everything random.
         test_fraction: share of items kept for measuring.
         uniform_share: share of the questions drawn uniformly, whatever the policy.
         measured: how many of the test items the error is measured on, at most: always the same ones, drawn
@@ -68,22 +65,35 @@ class RunSpec:
         guess: what is known of the items before any label, as in `simulate`.
     """
 
-    pool: str = "digits"
-    target: str | None = None
-    pool_options: Mapping[str, Any] = field(default_factory=dict)
-    classifier: str = "large-margin"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    policy: str = DEFAULT_POLICY
-    selector: str = "auto"
-    initial: str = "one-per-class"
-    budget: int = 60
-    batch: int = 1
-    seed: int = 0
+    target: Word | None = None
+    pool_options: Options = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
+    selector: Name = "auto"
+    initial: Name = "one-per-class"
+    budget: Whole = 60
+    batch: Whole = 1
     test_fraction: float = 0.2
     uniform_share: float = 0.0
-    measured: int = 0
-    asked_among: int = 0
-    guess: tuple[str, ...] = ()
+    measured: Whole = 0
+    asked_among: Whole = 0
+    guess: Names = ()
+
+
+@dataclass(frozen=True)
+class RunSpec(RunSettings):
+    """Specification of a simulated run: the same spec gives the same rounds.
+
+    Attributes:
+        pool: a name or a file that `load_pool` knows.
+        classifier: a registry name or "package.module:Class".
+        policy: a registry name or "package.module:function".
+        seed: of everything random.
+    """
+
+    pool: Name = "digits"
+    classifier: Name = "large-margin"
+    policy: Name = DEFAULT_POLICY
+    seed: Whole = 0
 
     def __post_init__(self) -> None:
         if self.budget < 0:
@@ -172,16 +182,11 @@ class RunSpec:
         Raises:
             InputError: fields there are not, or values of the wrong kind.
         """
-        names = {f.name for f in fields(cls)}
-        unknown = sorted(set(document) - names)
-        if unknown:
-            raise InputError(f"A run has no {unknown[0]!r}. It has: {', '.join(sorted(names))}.")
-        from workbench.documents.checking import checked
-        from workbench.documents.runs import Spec
+        from workbench.documents.checking import checked_settings
 
-        checked(Spec, dict(document), where, wrong="has another specification")
+        settings = checked_settings(cls, document, where, "has another specification")
         try:
-            return cls(**from_file(dict(document), where, trust_code=trust_code))
+            return cls(**from_file(settings, where, trust_code=trust_code))
         except TypeError as error:
             raise InputError(f"This is not a run's specification: {error}.") from error
 

@@ -1,18 +1,18 @@
 """Definition of a study: runs over pools, classifiers, policies and seeds."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any
 
+from workbench.documents.fields import Names, Word
 from workbench.errors import InputError
 from workbench.registry import typed
-from workbench.sessions.spec import RunSpec, check_guess, with_choice
+from workbench.sessions.spec import RunSettings, RunSpec, check_guess, with_choice
 
 MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True)
-class StudySpec:
+class StudySpec(RunSettings):
     """A table of runs that differ in pool, classifier, policy and seed, and in nothing else.
 
     Runs with one seed are paired: same split, same initial labels, same geometry.
@@ -24,32 +24,13 @@ class StudySpec:
         policies: registry names or "package.module:function".
         seeds: 0, 1, ..., seeds - 1.
         options: of every classifier; "choice" of the large-margin model alone.
-        target: the column that holds the classes, for files.
-        pool_options: further options of `load_pool`.
-        selector: as in `RunSpec`.
-        initial: as in `RunSpec`.
-        budget: as in `RunSpec`.
-        batch: as in `RunSpec`.
-        test_fraction: as in `RunSpec`.
-        measured: as in `RunSpec`.
-        guess: as in `RunSpec`.
     """
 
-    name: str
-    pools: tuple[str, ...] = ("digits",)
-    classifiers: tuple[str, ...] = ("large-margin",)
-    policies: tuple[str, ...] = ("variation-ratio", "random")
+    name: Word
+    pools: Names = ("digits",)
+    classifiers: Names = ("large-margin",)
+    policies: Names = ("variation-ratio", "random")
     seeds: int = 10
-    options: Mapping[str, Any] = field(default_factory=dict)
-    target: str | None = None
-    pool_options: Mapping[str, Any] = field(default_factory=dict)
-    selector: str = "auto"
-    initial: str = "one-per-class"
-    budget: int = 60
-    batch: int = 1
-    test_fraction: float = 0.2
-    measured: int = 0
-    guess: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for axis, values in (
@@ -76,22 +57,14 @@ class StudySpec:
 
     def runs(self) -> list[RunSpec]:
         """Every run, seeds outermost: after any time the policies have the same seeds done."""
+        shared = {f.name: getattr(self, f.name) for f in fields(RunSettings)}
         return [
             RunSpec(
                 pool=pool,
-                target=self.target,
-                pool_options=self.pool_options,
                 classifier=classifier,
-                options=self._options(classifier),
                 policy=policy,
-                selector=self.selector,
-                initial=self.initial,
-                budget=self.budget,
-                batch=self.batch,
                 seed=seed,
-                test_fraction=self.test_fraction,
-                measured=self.measured,
-                guess=self.guess,
+                **shared | {"options": self._options(classifier)},
             )
             for seed in range(self.seeds)
             for pool in self.pools

@@ -16,8 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.csv_writing import csv_text
-from workbench.documents.checking import checked
-from workbench.documents.runs import Study
+from workbench.documents.checking import checked_settings
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
 from workbench.exchange.files import json_text
@@ -468,31 +467,9 @@ def study_from(
             raise InputError(f"A study names {singular} or {plural}, not both.")
         if singular in settings:
             settings[plural] = settings.pop(singular)
-        if plural in settings:
-            value = [settings[plural]] if isinstance(settings[plural], str) else settings[plural]
-            if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
-                raise InputError(f"{plural} is a list of names; got {cut(settings[plural])}.")
-            settings[plural] = tuple(value)
-    kinds: dict[str, tuple[type, ...]] = {
-        "name": (str,),
-        "seeds": (int,),
-        "options": (dict,),
-        "target": (str, type(None)),
-        "pool_options": (dict,),
-        "selector": (str,),
-        "initial": (str,),
-        "budget": (int,),
-        "batch": (int,),
-        "test_fraction": (int, float),
-        "measured": (int,),
-    }
-    names = [f.name for f in fields(StudySpec)]
-    for key, value in settings.items():
-        if key not in names:
-            raise InputError(f"A study has no setting {cut(key)}. It has: {', '.join(names)}.")
-        if key in kinds and (not isinstance(value, kinds[key]) or isinstance(value, bool)):
-            raise InputError(f"The setting {key} of a study cannot be {cut(value)}.")
-    checked(Study, settings, where, wrong="cannot be used")
+        if isinstance(settings.get(plural), str):
+            settings[plural] = [settings[plural]]
+    settings = checked_settings(StudySpec, settings, where, "cannot be used")
     arguments = {k: from_file(v, where, trust_code=trust_code) for k, v in settings.items()}
     return StudySpec(**{"name": name, **arguments})
 
