@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from benchmarks import __main__ as benchmark
 from benchmarks import kept, reports
 from benchmarks.pages import Section, figures, measured, missing, outdated
+from workbench.errors import InputError
 
 KEPT = [section for section in measured() if not section.unkept]
 
@@ -35,7 +37,13 @@ def test_a_measured_section_has_kept_lines_or_says_that_it_has_none(section: Sec
 @pytest.mark.slow  # alone: each figure of the docs against the lines that were kept
 @pytest.mark.parametrize("section", KEPT, ids=lambda s: f"{s.page}: {s.title}")
 def test_figures_of_a_page_are_those_of_the_kept_lines(section: Section) -> None:
-    assert missing(section) == []
+    try:
+        figures_without_line = missing(section)
+    except InputError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"a command of this section needs a data set: {error}")
+    assert figures_without_line == []
 
 
 def test_the_table_of_the_papers_claims_is_that_of_the_kept_reports() -> None:
