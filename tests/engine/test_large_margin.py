@@ -368,10 +368,10 @@ def test_callbacks_come_in_order_and_stop_with_the_best_state(problem):
         seen.append((fraction, value))
         return len(seen) == 2
 
-    stopped = lm.fit(Phi, kt, codes, 3, callback=watch, sweeps_per_call=2)
+    stopped = lm.fit(Phi, kt, codes, 3, callback=watch)
     free = lm.fit(Phi, kt, codes, 3)
-    watched = lm.fit(Phi, kt, codes, 3, callback=lambda *_: None, sweeps_per_call=2)
-    assert stopped.stopped and len(seen) == 2 and len(stopped.trace) == 5
+    watched = lm.fit(Phi, kt, codes, 3, callback=lambda *_: None)
+    assert stopped.stopped and len(seen) == 2 and len(stopped.trace) == 3
     assert stopped.trace[-1] == seen[-1][1] == stopped.trace.max()
     assert watched.trace == pytest.approx(free.trace, rel=1e-12)
     assert not watched.stopped
