@@ -380,8 +380,10 @@ def test_callbacks_come_in_order_and_stop_with_the_best_state(problem):
 def test_one_trace_while_the_data_grow():
     X, codes = overlapping(20, 3, seed=0)
     Phi, kt, _, _ = projected(X, 9)
-    for rivals in (2, 1):  # every rival, and the papers' one: two functions
-        lm.fit(Phi, kt, codes, 3, rivals=rivals)
+    before = lm.trace_count()
+    lm.fit(Phi, kt, codes, 3)
+    assert lm.trace_count() == before  # every rival: NumPy
+    lm.fit(Phi, kt, codes, 3, rivals=1)
     before = lm.trace_count()
     for n in (20, 35, 60, 90):
         X, codes = overlapping(n, 3, seed=n)
