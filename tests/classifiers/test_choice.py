@@ -127,6 +127,11 @@ def test_state_and_predictor_keep_the_choice(chosen):
     assert stored.projects_like(chosen.predictor_)
     view = stored.projected(X)
     assert view is not None
+    stored.mean_at(view)
+    assert "whitened" not in view.__dict__  # only a variance asks for it
+    compact = stored.projected(X, compact=True)
+    assert compact is not None and compact.whitened[0].dtype == np.float32
+    np.testing.assert_allclose(stored.mean_at(compact), stored.mean(X), atol=1e-2)
     np.testing.assert_allclose(stored.latent_at(view).variance, chosen.predict_latent(X).variance, atol=1e-3)
     assert stored.mean_at(view).tobytes() == stored.latent_at(view).mean.tobytes()
 

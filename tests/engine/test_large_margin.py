@@ -368,10 +368,10 @@ def test_callbacks_come_in_order_and_stop_with_the_best_state(problem):
         seen.append((fraction, value))
         return len(seen) == 2
 
-    stopped = lm.fit(Phi, kt, codes, 3, callback=watch, sweeps_per_call=2)
+    stopped = lm.fit(Phi, kt, codes, 3, callback=watch)
     free = lm.fit(Phi, kt, codes, 3)
-    watched = lm.fit(Phi, kt, codes, 3, callback=lambda *_: None, sweeps_per_call=2)
-    assert stopped.stopped and len(seen) == 2 and len(stopped.trace) == 5
+    watched = lm.fit(Phi, kt, codes, 3, callback=lambda *_: None)
+    assert stopped.stopped and len(seen) == 2 and len(stopped.trace) == 3
     assert stopped.trace[-1] == seen[-1][1] == stopped.trace.max()
     assert watched.trace == pytest.approx(free.trace, rel=1e-12)
     assert not watched.stopped
@@ -380,8 +380,10 @@ def test_callbacks_come_in_order_and_stop_with_the_best_state(problem):
 def test_one_trace_while_the_data_grow():
     X, codes = overlapping(20, 3, seed=0)
     Phi, kt, _, _ = projected(X, 9)
-    for rivals in (2, 1):  # every rival, and the papers' one: two functions
-        lm.fit(Phi, kt, codes, 3, rivals=rivals)
+    before = lm.trace_count()
+    lm.fit(Phi, kt, codes, 3)
+    assert lm.trace_count() == before  # every rival: NumPy
+    lm.fit(Phi, kt, codes, 3, rivals=1)
     before = lm.trace_count()
     for n in (20, 35, 60, 90):
         X, codes = overlapping(n, 3, seed=n)

@@ -8,7 +8,7 @@ columns as class c has learnt directions.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,18 +27,21 @@ _BLOCKS = 4  # a triangular root in so many steps: 5/8 of the flops
 _COLUMNS = 512  # at a time: what comes out of a product stays in the cache
 
 
-class Projection(NamedTuple):
+class Projection:
     """Rows projected on a predictor's points by its kernel, whatever the posterior.
 
-    Attributes:
-        phi: [P, N] whitened features, float32.
-        residual: [N] variance the points leave open, float32.
-        kernel_block: [N, B] k(x, points), where the mean has more points than the variance; else None.
+    Args:
+        kernel_block: [N, B] k(x, points); None where only what is whitened is kept.
+        whiten: makes `whitened`.
     """
 
-    phi: Floats
-    residual: Floats
-    kernel_block: Floats | None
+    def __init__(self, kernel_block: Floats | None, whiten: Callable[[], tuple[Floats, Floats]]) -> None:
+        self.kernel_block, self._whiten = kernel_block, whiten
+
+    @cached_property
+    def whitened(self) -> tuple[Floats, Floats]:
+        """Features phi [P, N] and the variance [N] that the points leave open, float32."""
+        return self._whiten()
 
 
 class Folded(NamedTuple):
@@ -244,27 +247,31 @@ class Predictor:
 
         Args:
             X: [N, D] raw features.
-            compact: keep the kernel's block in float32, too.
+            compact: keep float32 alone: the kernel's block where the mean has more points than the variance.
         """
         if isinstance(self.kernel, GPflowKernel):
             return None
-        P, wide = len(self.whitener), len(self.points) > len(self.whitener)
-        phi = np.empty((P, len(X)), dtype=np.float32)
-        residual = np.empty(len(X), dtype=np.float32)
-        block_dtype = np.float32 if compact else self.dtype
-        kernel_block = np.empty((len(X), len(self.points)), dtype=block_dtype) if wide else None
-        block = self._block()
-        for start in range(0, len(X), CHUNK):
-            rows = slice(start, start + CHUNK)
-            scaled = self.scaled(X[rows])
-            K = block(scaled)
-            if kernel_block is not None:
-                kernel_block[rows] = K
-            part = K[:, :P] @ self.whitener
-            phi[:, rows] = part.T
-            prior = self.kernel.diagonal(scaled)
-            residual[rows] = np.maximum(prior - np.einsum("np,np->n", part, part), 0.0)
-        return Projection(phi, residual, kernel_block)
+        P, block = len(self.whitener), self._block()
+        kernel_block: Floats | None = None
+        if not compact or len(self.points) > P:
+            kernel_block = np.empty((len(X), len(self.points)), np.float32 if compact else self.dtype)
+            for start in range(0, len(X), CHUNK):
+                rows = slice(start, start + CHUNK)
+                kernel_block[rows] = block(self.scaled(X[rows]))
+
+        def whiten() -> tuple[Floats, Floats]:
+            phi, residual = np.empty((P, len(X)), np.float32), np.empty(len(X), np.float32)
+            for start in range(0, len(X), CHUNK):
+                rows = slice(start, start + CHUNK)
+                scaled = self.scaled(X[rows])
+                K = block(scaled) if compact or kernel_block is None else kernel_block[rows]
+                part = K[:, :P] @ self.whitener
+                phi[:, rows] = part.T
+                prior = self.kernel.diagonal(scaled)
+                residual[rows] = np.maximum(prior - np.einsum("np,np->n", part, part), 0.0)
+            return phi, residual
+
+        return Projection(kernel_block, whiten)
 
     def latent_at(self, projection: Projection) -> Latent:
         """Latent mean and variance [N, C] of rows whose projection is known, in float32.
@@ -273,7 +280,8 @@ class Predictor:
             projection: by a predictor of the same points and kernel, see `projects_like`.
         """
         mean = self._mean_at(projection)
-        variance = _quadratic_forms(projection.phi, self.roots.astype(np.float32)) + projection.residual
+        phi, residual = projection.whitened
+        variance = _quadratic_forms(phi, self.roots.astype(np.float32)) + residual
         variance = np.ascontiguousarray(variance.T)
         return Latent(*both_sides(mean, variance)) if self.binary else Latent(mean, variance)
 
@@ -285,7 +293,7 @@ class Predictor:
     def _mean_at(self, projection: Projection) -> Floats:
         if projection.kernel_block is None:
             weights = solve_triangular(self.whitener.astype(np.float64, copy=False), self.mean_weights)
-            mean: Floats = (weights.T.astype(np.float32) @ projection.phi).T
+            mean: Floats = (weights.T.astype(np.float32) @ projection.whitened[0]).T
         else:
             K = projection.kernel_block
             mean = (K @ self.mean_weights.astype(K.dtype, copy=False)).astype(np.float32, copy=False)

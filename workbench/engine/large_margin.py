@@ -9,7 +9,7 @@ the same G faster. The formulas are those of `workbench.engine.augmentation`.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -93,7 +93,6 @@ def fit(
     tolerance: float = TOLERANCE,
     offset: Floats | None = None,
     callback: FitCallback | None = None,
-    sweeps_per_call: int = 1,
 ) -> LargeMarginFit:
     """Maximise G.
 
@@ -109,8 +108,7 @@ def fit(
         tolerance: the fit ends when it expects to gain less than this share of |G|; with few rivals,
             after two sweeps in a row that gain less.
         offset: [N, C] mean function at the rows, added to F; none unless given.
-        callback: called with (fraction, G) every `sweeps_per_call` sweeps; True stops.
-        sweeps_per_call: between two callbacks.
+        callback: called with (fraction, G) after every sweep; True stops.
 
     Returns:
         The fit.
@@ -128,27 +126,25 @@ def fit(
             start = within(start, axes)
     if isinstance(start, RowTerms):
         start = start.posterior(phi)
-    run = _concrete(newton.solver if every else _solver, dtype.name, phi.shape[1] >= _BLOCKED)
     data = data_of(phi, residual, codes, n_classes, offset)
-    q = _posterior_of(start, phi.shape[1], n_classes, dtype)
-    sizes: Any
-    if every:
-        sizes, limits = (
-            newton.NewtonState(*_tensors(*np.array([1.0, 1.0, 0.0], dtype))),
-            _tensors(dtype.type(tau)),
-        )
-    else:
-        sizes, limits = (
-            _NaturalGradientState(*_tensors(dtype.type(1.0), np.int32(0))),
-            _tensors(dtype.type(tau), np.int32(k)),
-        )
-    limits += _tensors(dtype.type(tolerance))
+    prior = Posterior.prior(phi.shape[1], n_classes, dtype)
+    q: Any = [np.asarray(part, dtype) for part in start or prior]
+    state: tuple[Any, ...] = 1.0, 1.0, 0.0
+    limits: tuple[Any, ...] = tau, tolerance
+    run: Any = partial(newton.climb, data)
+    if not every:
+        solve = _concrete(_solver, dtype.name, phi.shape[1] >= _BLOCKED)
+        run, q = partial(solve, *_tensors(*data)), _tensors(*q)
+        state = _tensors(dtype.type(1.0), np.int32(0))
+        limits = _tensors(dtype.type(tau), np.int32(k), dtype.type(tolerance))
     traces: list[Floats] = []
     count, stopped = 0, False
     while True:
-        share = sweeps - count if callback is None else min(sweeps_per_call, sweeps - count)
-        q, sizes, ended, trace, *margins = run(*data, *q, *sizes, *limits, *_tensors(np.int32(share)))
-        values = trace.numpy()
+        share = sweeps - count if callback is None else min(1, sweeps - count)
+        q, state, ended, trace, *margins = run(
+            *q, *state, *limits, share if every else _tensor(np.int32(share))
+        )
+        values = np.asarray(trace)
         traces.append(values if not traces else values[1:])
         count += share
         finished = bool(ended) or count >= sweeps
@@ -159,11 +155,10 @@ def fit(
             break
     if every:
         rival_classes = others(codes, n_classes)
-        d, a = (np.take_along_axis(part.numpy(), rival_classes, axis=1) for part in margins)
-    else:
-        rival_classes, d, a = (part.numpy() for part in margins)
-    posterior = Posterior(*(part.numpy() for part in q))
+        margins = [rival_classes, *(np.take_along_axis(part, rival_classes, axis=1) for part in margins)]
+    posterior = Posterior(*map(np.asarray, q))
     full_posterior = posterior if axes is None else SpannedPosterior(posterior, axes)
+    rival_classes, d, a = map(np.asarray, margins)
     return LargeMarginFit(full_posterior, np.concatenate(traces), rival_classes, d, a, stopped)
 
 
@@ -219,7 +214,8 @@ def fit_minibatch(
     dtype, n = phi.dtype, len(phi)
     step = _concrete(_stochastic, dtype.name, phi.shape[1] >= _BLOCKED)
     k = np.int32(rival_count(min(n, batch_size), n_classes, rivals))
-    q = _posterior_of(start, phi.shape[1], n_classes, dtype)
+    prior = Posterior.prior(phi.shape[1], n_classes, dtype)
+    q: Any = _tensors(*(np.asarray(part, dtype) for part in start or prior))
     t = 0
 
     def epoch(batches: Ints) -> float:
@@ -279,23 +275,14 @@ def closing(
 
 
 def data_of(phi: Floats, residual: Floats, codes: Ints, n_classes: int, offset: Floats | None = None) -> Data:
-    """Rows as tensors, in the precision of phi; an offset of zeros where there is none."""
+    """Rows in the precision of phi; an offset of zeros where there is none."""
     offsets = np.zeros((len(phi), n_classes), phi.dtype) if offset is None else offset
     return Data(
-        *_tensors(
-            phi,
-            residual.astype(phi.dtype, copy=False),
-            codes.astype(np.int32),
-            offsets.astype(phi.dtype, copy=False),
-        )
+        phi,
+        residual.astype(phi.dtype, copy=False),
+        codes.astype(np.int32),
+        offsets.astype(phi.dtype, copy=False),
     )
-
-
-def _posterior_of(
-    start: Posterior | SpannedPosterior | None, n_inducing: int, n_classes: int, dtype: Any
-) -> Posterior:
-    posterior = start or Posterior.prior(n_inducing, n_classes, dtype)
-    return Posterior(*(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in posterior))
 
 
 def _tensors(*values: Any) -> tuple[Any, ...]:
@@ -318,8 +305,7 @@ def _tensor(value: Any) -> Any:
 
 def trace_count(dtype: str = "float64") -> int:
     """Number of traces of the sweeps in this process in one precision, for any number of classes."""
-    solvers = (make(dtype, blocked) for make in (newton.solver, _solver) for blocked in (False, True))
-    return sum(solver.experimental_get_tracing_count() for solver in solvers)
+    return sum(_solver(dtype, blocked).experimental_get_tracing_count() for blocked in (False, True))
 
 
 # --------------------------------------------------------------------------- sweeps over listed rivals
@@ -337,13 +323,6 @@ def _concrete(make: Callable[..., Any], *key: Any) -> Any:
 @cache
 def _traced(make: Callable[..., Any], *key: Any) -> Any:
     return make(*key).get_concrete_function()
-
-
-class _NaturalGradientState(NamedTuple):
-    """State for the next call: share of the step, and how many small gains came in a row."""
-
-    rho: Any
-    small: Any
 
 
 class _Look(NamedTuple):
@@ -496,9 +475,8 @@ def _solver(dtype_name: str, blocked: bool) -> Any:
     """The compiled sweeps: one trace a process in one precision, whatever the number of classes."""
     dtype = tf.as_dtype(dtype_name)
     data_spec, posterior_spec, scalar, integer = signature(dtype)
-    sizes_spec = _NaturalGradientState(scalar, integer)
 
-    @compiled(data_spec, posterior_spec, sizes_spec, scalar, integer, scalar, integer)
+    @compiled(data_spec, posterior_spec, (scalar, integer), scalar, integer, scalar, integer)
     def solve(data, q, sizes, tau, k, tolerance, sweeps):  # type: ignore[no-untyped-def]
         # one loop over proposals, so that each piece is traced once: the first proposal is the start
         n = tf.shape(data.phi)[0]
@@ -534,7 +512,7 @@ def _solver(dtype_name: str, blocked: bool) -> Any:
                 proposed = _moved(q, precision, gradient, rho)
         return (
             q,
-            _NaturalGradientState(rho, small),
+            (rho, small),
             ended,
             trace.stack()[: count + 1],
             at.rivals,

@@ -52,7 +52,8 @@ def fit_adam(
     begin = start or Posterior.prior(phi.shape[1], n_classes, dtype)
     moving: Any = (begin.mean.astype(dtype), np.linalg.cholesky(begin.covariance).astype(dtype))
     state = AdamState.start(moving)
-    run, data = _adam(dtype.name), data_of(phi, residual, codes, n_classes, offset)
+    run = _adam(dtype.name)
+    data = tf.nest.map_structure(tf.convert_to_tensor, data_of(phi, residual, codes, n_classes, offset))
 
     def epoch(batches: Ints) -> float:
         nonlocal moving, state

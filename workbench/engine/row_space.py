@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,10 +45,7 @@ class SpannedPosterior:
         """[C, P, P], lower triangular, as of `Posterior`."""
         return inverse_roots(self.precision)
 
-    @property
-    def covariance(self) -> Floats:
-        """[C, P, P] S_c."""
-        return np.matmul(self.root.transpose(0, 2, 1), self.root)
+    covariance: Any = Posterior.covariance  # [C, P, P] S_c
 
     def __iter__(self) -> Iterator[Floats]:
         return iter((self.mean, self.precision, self.root))
@@ -135,20 +132,34 @@ def _around_identity(turn: Floats, precision: Floats) -> Floats:
     return matrices
 
 
-def inverse_roots(precision: Floats) -> Floats:
-    """R_c = chol(precision_c)^-1 [C, n, n], lower triangular.
+def factors(precision: Floats) -> list[Floats]:
+    """Lower triangular chol(precision_c) of [C, n, n].
 
     Raises:
         LinAlgError: one is not positive.
     """
     from scipy.linalg import LinAlgError, get_lapack_funcs
 
-    potrf, trtri = get_lapack_funcs(("potrf", "trtri"), (precision,))
-    roots = np.empty_like(precision)
-    for c, matrix in enumerate(precision):
+    (potrf,) = get_lapack_funcs(("potrf",), (precision,))
+    lowers = []
+    for matrix in precision:
         lower, failed = potrf(matrix.T, lower=1, clean=1)  # symmetric: its transpose lies as LAPACK wants it
-        inverse, singular = (lower, 1) if failed else trtri(lower, lower=1)
-        if failed or singular:
+        if failed:
             raise LinAlgError("a precision is not positive")
-        roots[c] = inverse
+        lowers.append(lower)
+    return lowers
+
+
+def inverse_roots(precision: Floats) -> Floats:
+    """R_c = chol(precision_c)^-1 [C, n, n], lower triangular.
+
+    Raises:
+        LinAlgError: one is not positive.
+    """
+    from scipy.linalg import get_lapack_funcs
+
+    (trtri,) = get_lapack_funcs(("trtri",), (precision,))
+    roots = np.empty_like(precision)
+    for c, lower in enumerate(factors(precision)):
+        roots[c] = trtri(lower, lower=1, overwrite_c=1)[0]
     return roots

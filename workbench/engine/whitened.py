@@ -101,19 +101,10 @@ def grams(phi: Any, weights: Any, blocked: bool = False) -> Any:
 
 def kl(mean: Any, root: Any) -> Any:
     """Sum over classes of KL(q(v_c) || N(0, I)), for mean [P, C] and triangular roots [C, P, P]."""
-    return kl_of_roots(root) + half_squares(mean)
-
-
-def kl_of_roots(root: Any) -> Any:
-    """The covariances' share of `kl`."""
     size = tf.cast(tf.shape(root)[0] * tf.shape(root)[1], root.dtype)
     log_det = tf.reduce_sum(tf.math.log(tf.square(tf.linalg.diag_part(root))))
-    return 0.5 * (tf.reduce_sum(tf.square(root)) - size - log_det)
-
-
-def half_squares(mean: Any) -> Any:
-    """The means' share of `kl`: half the sum of their squares."""
-    return 0.5 * tf.reduce_sum(tf.square(mean))
+    covariances = tf.reduce_sum(tf.square(root)) - size - log_det
+    return 0.5 * (covariances + tf.reduce_sum(tf.square(mean)))
 
 
 def inverse_root(precision: Any) -> Any:

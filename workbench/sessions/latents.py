@@ -57,7 +57,7 @@ class PoolLatents:
     def _projection(self, predictor: Predictor) -> Projection | None:
         P, B = len(predictor.whitener), len(predictor.points)
         rows, wide = len(self.features), B if B > P else 0
-        compact = rows * (4 * P + 8 * wide) > CACHED_BYTES
+        compact = rows * (4 * P + 8 * B) > CACHED_BYTES
         if compact and rows * 4 * (P + wide) > (self.most or 0):
             return None
         with self._lock:
