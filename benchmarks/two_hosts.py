@@ -244,9 +244,7 @@ def measure(hosts: Hosts, ways: tuple[str, ...], works: tuple[str, ...]) -> None
     hosts.start("scheduler", hosts.head, "scheduler", "--host", HEAD, "--port", str(PORT))
     hosts.work_at("head")
     hosts.work_at("other")
-    print(
-        "| work | other host | jobs it had | differ by the loss | from one process | s undisturbed | s with it |"
-    )
+    print("| work | other host | jobs it had | differ by the loss | from one process | s whole | s with it |")
     print("|---|---|---|---|---|---|---|")
     try:
         with Client(hosts.address, timeout=60, set_as_default=False) as client, _folder() as folder:
@@ -335,7 +333,8 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if given.hosts:
         with _folder() as folder:
-            hosts = Hosts(*given.hosts, folder / "dask.log")
+            head, other = given.hosts
+            hosts = Hosts(head, other, folder / "dask.log")
             try:
                 measure(hosts, tuple(given.ways), tuple(given.works))
             except Exception:
