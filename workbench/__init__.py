@@ -4,9 +4,9 @@ Importing this package costs nothing: names are resolved on first use, and nothi
 TensorFlow, GPflow or scikit-learn until a model is needed.
 """
 
-import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from workbench.registry import lazy
 
 if TYPE_CHECKING:
     from workbench.classifiers import make_classifier as make_classifier
@@ -31,30 +31,19 @@ __all__ = [
     "simulate",
 ]
 
-_LAZY = {
-    "InputError": "workbench.errors",
-    "Pool": "workbench.pools.pool",
-    "Session": "workbench.sessions.session",
-    "Store": "workbench.store.store",
-    "load_model": "workbench.exchange.models",
-    "load_pool": "workbench.pools.loading",
-    "make_classifier": "workbench.classifiers",
-    "simulate": "workbench.sessions.simulate",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        try:
-            return getattr(import_module(_LAZY[name]), name)
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] == __name__:
-                raise
-            raise ImportError(
-                f"The package {error.name} is not installed for this Python ({sys.executable}). `make run` "
-                "installs everything into .venv of the checkout: use .venv/bin/python, or activate it first."
-            ) from error
-    raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "InputError": "workbench.errors",
+        "Pool": "workbench.pools.pool",
+        "Session": "workbench.sessions.session",
+        "Store": "workbench.store.store",
+        "load_model": "workbench.exchange.models",
+        "load_pool": "workbench.pools.loading",
+        "make_classifier": "workbench.classifiers",
+        "simulate": "workbench.sessions.simulate",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -6,13 +6,12 @@ Every other text, wherever it came from and whatever was done to it, resolves in
 docs/security.md says what runs code.
 """
 
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from inspect import Signature, signature
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -86,6 +85,8 @@ class Registry(Mapping[str, E], Generic[E]):
     def __getitem__(self, name: str) -> E:
         entry = self.get(name)
         if entry is None:
+            from difflib import get_close_matches
+
             close = get_close_matches(str(name), self._all(), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             known_names = ", ".join(self._all())
@@ -119,6 +120,8 @@ def plugins(group: str, describe: Callable[[str, str, Any], E]) -> tuple[E, ...]
     Returns:
         An entry each. That of a package that cannot be imported says so in its summary.
     """
+    from importlib.metadata import entry_points
+
     entries: list[E] = []
     for point in entry_points(group=group):
         try:
@@ -349,3 +352,27 @@ def signature_of(target: Any) -> Signature:
 
 
 _kept_signature = lru_cache(maxsize=256)(signature)
+
+
+def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """`__getattr__` of a package whose names are imported when they are first used.
+
+    Args:
+        package: its name.
+        modules: name -> module that has it.
+    """
+
+    def resolve(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            return getattr(import_module(modules[name]), name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == __package__:
+                raise
+            raise ImportError(
+                f"The package {error.name} is not installed for this Python ({sys.executable}). `make run` "
+                "installs everything into .venv of the checkout: use .venv/bin/python, or activate it first."
+            ) from error
+
+    return resolve

@@ -412,8 +412,8 @@ def _labels() -> dict[str, bytes]:
 
 
 def _maps() -> dict[str, dict[str, Any]]:
-    from workbench.pools import NetworkFeatureMap, load_pool
-    from workbench.pools.features.network import Layer
+    from workbench.pools import load_pool
+    from workbench.pools.features.network import Layer, NetworkFeatureMap
     from workbench.pools.features.pixels import ImageFeatureMap
 
     tables = _tables()

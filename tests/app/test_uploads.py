@@ -14,9 +14,10 @@ from workbench.app.serving import uploads
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import background_files
 from workbench.errors import InputError
-from workbench.pools import TableReport, inspect_table
+from workbench.pools import inspect_table
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.formats import FORMATS, endings_of
+from workbench.pools.tables.report import TableReport
 from workbench.progress import tell
 from workbench.sessions import ArrayOracle, Session
 from workbench.store import Store

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.pools import POOLS, feature_map_from_json, load_pool, read_rows, three_gaussians_probabilities
-from workbench.pools.datasets.generators import THREE_CENTRES
+from workbench.pools import POOLS, feature_map_from_json, load_pool, read_rows
+from workbench.pools.datasets.generators import THREE_CENTRES, three_gaussians_probabilities
 
 
 @pytest.mark.parametrize("name", ["digits", "wine", "iris", "breast-cancer", "three-gaussians"])
@@ -23,6 +23,17 @@ def test_bundled_pools_are_what_the_registry_says(name):
     assert len(pool.items) == len(pool.items.ids) == len(pool.fingerprints) == len(pool)
     assert pool.fingerprint == load_pool(name).fingerprint
     assert pool.items.show(len(pool) - 1).kind == pool.kind
+
+
+def test_the_names_of_the_package_are_those_of_its_modules():
+    from workbench import pools
+    from workbench.pools.loading import load_pool as opened
+
+    assert pools.load_pool is opened and pools.present_sets() is not None
+    with pytest.raises(AttributeError, match=r"'workbench\.pools' has no attribute 'load_pol'"):
+        pools.load_pol  # noqa: B018
+    with pytest.raises(ImportError, match="load_pol"):
+        from workbench.pools import load_pol  # noqa: F401
 
 
 def test_digits_are_images_with_one_scale_for_all_pixels():

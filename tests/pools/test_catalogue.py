@@ -8,8 +8,9 @@ import pytest
 
 from tests.pools.helpers import needs
 from workbench.errors import InputError
-from workbench.pools import inspect_table, known_sets, load_pool, present_sets
+from workbench.pools import inspect_table, load_pool, present_sets
 from workbench.pools.datasets.catalogue import bundled_file, data_folders, find_entry
+from workbench.pools.datasets.catalogue import catalogue as known_sets
 
 EXAMPLES = {"leaves.csv": "tree", "parcels.csv": None, "tickets.csv": None, "tickets-2025.csv": "class"}
 

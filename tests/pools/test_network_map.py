@@ -6,8 +6,9 @@ import pytest
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
 from workbench.exchange.models import load_model, save_model
-from workbench.pools import NetworkFeatureMap, feature_map_from_json, load_pool, with_network
+from workbench.pools import feature_map_from_json, load_pool, with_network
 from workbench.pools.building import image_pool
+from workbench.pools.features.network import NetworkFeatureMap
 
 
 @pytest.fixture(scope="module")

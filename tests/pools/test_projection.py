@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from workbench.pools import load_pool, project
-from workbench.pools.projection import principal_axes
+from workbench.pools import load_pool
+from workbench.pools.projection import principal_axes, project
 
 
 def test_a_plane_of_its_own_is_left_alone():

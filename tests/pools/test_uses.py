@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from workbench.errors import InputError
-from workbench.pools import inspect_table, load_pool, settled
+from workbench.pools import inspect_table, load_pool
 from workbench.pools.dates import ISO, date_format, read_dates
 from workbench.pools.features import feature_map_from_json
+from workbench.pools.loading import settled
 from workbench.pools.replay import with_saved_map
 from workbench.pools.tables.uses import USES
 

@@ -288,7 +288,8 @@ def test_the_top_lists_its_names_and_imports_none_of_them() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded, names = json.loads(done.stdout)
-    assert [name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names] == ["workbench"]
+    ours = [name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names]
+    assert ours == ["workbench", "workbench.errors", "workbench.registry"]
     assert {"load_pool", "make_classifier", "load_model", "simulate", "Session", "Store", "Pool"} <= set(
         names
     )

@@ -7,14 +7,11 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import distributions, packages_distributions
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
 from typer import Exit
-
-from workbench.versions import version_of
 
 _LIBRARIES = (
     "tensorflow",
@@ -37,6 +34,7 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 def doctor() -> None:
     """Check this installation: versions, folders, browser, threads, one tiny fit."""
     from workbench import __version__
+    from workbench.versions import version_of
     from workbench.work.companion import Companion
 
     problems, companion, fits = [], Companion("doctor"), SimpleQueue[_Finding]()
@@ -86,6 +84,8 @@ def _print_line(*cells: object) -> None:
 
 def _import_name() -> _Finding:
     """True if another distribution brings a package that is called as ours is when imported."""
+    from importlib.metadata import distributions, packages_distributions
+
     packages = {name.lower() for name in packages_distributions().get("workbench", ())}
     packages |= {distribution.metadata["Name"].lower() for distribution in distributions(name="workbench")}
     other_packages = sorted(packages - {"workbench-labels"})

@@ -158,23 +158,22 @@ def without_guesses(pool: str, options: Mapping[str, Any], guess: Sequence[str] 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table for people; plain text when it goes to a file or a pipe."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
+    if not sys.stdout.isatty():
         # Every cell whole and one line a row, so that grep and cut work.
         print("\t".join(columns))
         for row in rows:
             print("\t".join(_text(value) for value in row))
         return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(box=None, header_style="bold")
     for column in columns:
         table.add_column(column)
     for row in rows:
         table.add_row(*(escape(_text(value)) for value in row))
-    console.print(table)
+    Console(highlight=False).print(table)
 
 
 def _text(value: object) -> str:

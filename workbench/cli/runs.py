@@ -469,16 +469,14 @@ def list_experiments() -> None:
 @contextmanager
 def steps(quiet: bool) -> Iterator[OnProgress]:
     """A bar of fractions on a terminal's stderr; nothing elsewhere."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if quiet or not sys.stderr.isatty():
         yield lambda fraction, message: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda fraction, message: bar.update(task, completed=fraction, description=message[:100])
 
@@ -527,7 +525,5 @@ class _Progress:
 @contextmanager
 def _progress(total: int, quiet: bool) -> Iterator[_Progress]:
     """A bar on a terminal's stderr; elsewhere only what takes long is told."""
-    from rich.console import Console
-
     with steps(quiet) as report:
-        yield _Progress(report if quiet or Console(stderr=True).is_terminal else None, total)
+        yield _Progress(report if quiet or sys.stderr.isatty() else None, total)

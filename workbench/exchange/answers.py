@@ -13,8 +13,8 @@ import numpy as np
 from workbench.csv_writing import plain_cell
 from workbench.errors import InputError
 from workbench.exchange.history import SIGN
-from workbench.pools import FORMATS
 from workbench.pools.cells import plain_text
+from workbench.pools.formats import FORMATS
 from workbench.pools.formats.annotations import MAX_PERSON, By, annotations_of, choices_of, time_of
 from workbench.pools.formats.files import File
 from workbench.pools.formats.jsons import answered

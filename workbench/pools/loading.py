@@ -1,9 +1,9 @@
-"""One function that opens every kind of pool, and the registry of pools with a name."""
+"""One function that opens every kind of pool."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,39 +13,15 @@ from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import File
 from workbench.pools.neighbours.twins import groups_of
-from workbench.pools.pool import Kind, Pool
+from workbench.pools.pool import Pool
 from workbench.pools.python_objects import held_file
+from workbench.pools.registry import POOLS
 from workbench.pools.streams import read_like
 from workbench.pools.tables.options import SHORT
 from workbench.reading import cut, reading
-from workbench.registry import Entry, Registry, written_entries
 
 if TYPE_CHECKING:
     from workbench.pools.tables.report import TableReport
-
-
-@dataclass(frozen=True)
-class PoolEntry(Entry):
-    """A pool that is known by name.
-
-    Attributes:
-        kind: what its items are.
-        n_items: N (of the default options).
-        n_features: D.
-        n_classes: C.
-        question: what is asked about an item, in words.
-    """
-
-    kind: Kind = "table"
-    n_items: int = 0
-    n_features: int = 0
-    n_classes: int = 0
-    question: str = ""
-
-
-POOLS: Registry[PoolEntry] = Registry(
-    "pool", written_entries(Path(__file__).with_name("pools.toml"), PoolEntry)
-)
 
 
 def load_pool(

@@ -12,8 +12,8 @@ from workbench.classifiers.protocols import NO_GUESS, supports_mean
 from workbench.errors import InputError
 from workbench.guesses import classes_in, columns_of, likely_columns, sources_of_columns
 from workbench.policies.effective import check_share
-from workbench.pools import compare_fingerprints, load_pool, seen_as_pixels, settled
-from workbench.pools.loading import is_named
+from workbench.pools import compare_fingerprints, load_pool, seen_as_pixels
+from workbench.pools.loading import is_named, settled
 from workbench.pools.neighbours.twins import Twins, twins_of
 from workbench.pools.pool import Pool
 from workbench.sessions.columns import columns_in, is_column, with_columns

@@ -145,25 +145,23 @@ def stream_runs_here(
         InputError: a pool that cannot be opened.
     """
     stop = should_stop or (lambda: False)
+    tell = on_fit or (lambda fraction: None)
+
+    # always: a fit that is watched differs from one that is not in its last digits, and a worker's is
+    def callback(fraction: float, objective: float) -> bool:
+        tell(fraction)
+        return stop()
+
     for index, job in enumerate(jobs):
         if stop():
             raise Cancelled("the study")
-        callback = None
-        if should_stop is not None or on_fit is not None:
-            tell = on_fit or (lambda fraction: None)
-
-            def callback(fraction: float, objective: float, tell: Callable[[float], None] = tell) -> bool:
-                tell(fraction)
-                return stop()
-
-            tell(0.0)
+        tell(0.0)
         rounds = or_failure(rounds_of(job.spec, load(job.spec), job.progress, callback))
         for event in rounds:
             if stop():
                 raise Cancelled("the study")
             yield index, event
-            if on_fit is not None:
-                on_fit(0.0)
+            tell(0.0)
             if isinstance(event, Failure):
                 break
         else:
