@@ -4,6 +4,8 @@ The clients speak as the desk's page does, from this process; the server has its
 while (exponential times of a given mean), answers the card on screen and asks for the next one. The server
 fits while they answer. `--kills` and `--fit-kills` end the server, or its process that fits, again and again
 meanwhile; `--servers 2` has two servers on one PostgreSQL database, each with people of every project.
+`--cold` has all of them come at one moment to a server that was started a moment ago, at a project without a
+label, and counts their first request too; classes are drawn at random, as a new hall's are.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ AHEAD = 4  # cards in a browser, the one on screen among them
 ANSWERED, P50, P95, P99 = 0.97, 30.0, 150.0, 400.0
 """Wanted: the share of what was offered, and milliseconds."""
 FEATURES, CLASSES = 10, "abcd"
+WINDOW = 5.0  # seconds
+LONGEST = 500.0
+"""Milliseconds that nobody is to wait for longer, at a server that was just started."""
 
 
 @dataclass
@@ -41,6 +46,7 @@ class Person:
     Attributes:
         name: theirs.
         waited: milliseconds from each answer to its acknowledgement.
+        moments: seconds from the begin to each of these answers.
         said: id of each operation -> (item, class, what became of it).
         offered: answers that they would have given, had none waited.
         ages: labels given since the fit of the model that each question was chosen by.
@@ -48,6 +54,7 @@ class Person:
 
     name: str
     waited: list[float] = field(default_factory=list)
+    moments: list[float] = field(default_factory=list)
     said: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     offered: int = 0
     ages: list[int] = field(default_factory=list)
@@ -63,8 +70,8 @@ def _table(path: Path, n: int) -> None:
     path.write_text("\n".join([f"{head},class", *lines]))
 
 
-def _made(folder: Path, n_items: int, classifier: str, name: str) -> tuple[str, dict[int, str]]:
-    """A project with a first model; its id and the items' classes."""
+def _made(folder: Path, n_items: int, classifier: str, name: str, cold: bool) -> tuple[str, dict[int, str]]:
+    """A project with a first model, or a cold one without a label; its id and what is said of its items."""
     from workbench.pools.datasets.catalogue import find_file
     from workbench.sessions import ArrayOracle, Session
 
@@ -80,11 +87,14 @@ def _made(folder: Path, n_items: int, classifier: str, name: str) -> tuple[str, 
     session = Session.create(
         name, pool_options=options, classifier=classifier, policy="margin", annotator="host"
     )
-    oracle = ArrayOracle(session.pool)
-    for item in session.pool.trainable[:40].tolist():
+    pool = session.pool
+    if cold:
+        codes = np.random.default_rng(0).integers(0, len(pool.classes), len(pool)).tolist()
+        return session.id, {i: pool.classes[code] for i, code in enumerate(codes)}
+    oracle = ArrayOracle(pool)
+    for item in pool.trainable[:40].tolist():
         session.items.label(item, oracle(item))
     session.refit()
-    pool = session.pool
     assert pool.truth is not None
     return session.id, {i: pool.classes[int(c)] for i, c in enumerate(pool.truth.tolist())}
 
@@ -97,8 +107,9 @@ def _sit(
     truth: dict[int, str],
     times: tuple[float, float],
     rate: float,
+    cold: bool,
 ) -> None:
-    """Answer at a rate from one moment to another."""
+    """Answer at a rate from one moment to another; where it is cold the first request comes at the begin."""
     begin, end = times
     rng = random.Random(person.name)
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
@@ -132,7 +143,16 @@ def _sit(
         model = reply["numbers"]["model"]
         person.ages.append(reply["numbers"]["labelled"] - reply["numbers"]["learned"])
 
-    taken(sync({"want": AHEAD, "have": [], "model": None}))
+    def timed(body: dict[str, Any]) -> dict[str, Any]:
+        struck = time.monotonic()
+        reply = sync(body)
+        person.waited.append(1000 * (time.monotonic() - struck))
+        person.moments.append(struck - begin)
+        return reply
+
+    if cold:
+        time.sleep(max(0.0, begin - time.monotonic()))
+    taken((timed if cold else sync)({"want": AHEAD, "have": [], "model": None}))
     person.ages.clear()
     due = begin + rng.expovariate(rate)
     while due < end:
@@ -161,9 +181,7 @@ def _sit(
                 "screen": queue[0]["ask"] if queue else "",
                 "model": model,
             }
-            struck = time.monotonic()
-            reply = sync(body)
-            person.waited.append(1000 * (time.monotonic() - struck))
+            reply = timed(body)
             (ack,) = reply["acks"]
             person.said[one["op"]] = (card["item"], truth[card["item"]], ack["status"])
             taken(reply)
@@ -300,6 +318,8 @@ def hall(
     fit_kills: int = 0,
     fit: str = "",
     pool: str = "",
+    cold: bool = False,
+    apart: bool = False,
 ) -> dict[str, Any]:
     """One hall.
 
@@ -315,26 +335,34 @@ def hall(
         fit_kills: how often the process that fits is.
         fit: WORKBENCH_FIT of the servers, "inline" or nothing.
         pool: "banking77", or a name of the catalogue, in place of the table.
+        cold: all come at one moment to a server that was started a moment ago.
+        apart: servers with their fits on the last core of this process, the clients on the others.
 
     Returns:
-        What was measured: answers, offered, p50, p95, p99 (ms), lost, doubled, wrong, age (median),
-        megabytes and fit_megabytes (of all servers), cpu (processors that the servers took; 0 where one was
-        killed), killed, and what was asked for.
+        What was measured: windows (`windows_of`), answers, offered, p50, p95, p99 (ms), lost, doubled, wrong,
+        age (median), megabytes and fit_megabytes (of all servers), cpu (processors that the servers took; 0
+        where one was killed), killed, and what was asked for.
     """
     with tempfile.TemporaryDirectory() as name, _without_database(), own_home(Path(name)):
         if database:
             os.environ["WORKBENCH_DATABASE_URL"] = database
-        made = [_made(Path(name), n_items, classifier, pool) for _ in range(n_servers)]
-        environment = {"WORKBENCH_FIT": fit, "WORKBENCH_WARM": "1"} if fit else {}
+        made = [_made(Path(name), n_items, classifier, pool, cold) for _ in range(n_servers)]
+        environment = {"WORKBENCH_WARM": "1"} if fit or cold else {}
+        environment |= {"WORKBENCH_FIT": fit} if fit else {}
         environment |= {"WORKBENCH_DATABASE_URL": database} if database else {}
+        cores = sorted(os.sched_getaffinity(0))
+        if apart:
+            os.sched_setaffinity(0, cores[-1:])  # what is started has its begetter's cores
         servers = [Server(Path(name), environment).start() for _ in range(n_servers)]
+        os.sched_setaffinity(0, cores[:-1] if apart else cores)
         try:
             from workbench.app.access import tokens
 
             for server, (project, truth) in zip(servers, made, strict=True):
-                _begun(server.url, project, truth)
+                if not cold:
+                    _begun(server.url, project, truth)
             people = [Person(f"person {i}") for i in range(n_people)]
-            begin = time.monotonic() + 3.0 + 0.05 * n_people
+            begin = time.monotonic() + (0.5 if cold else 3.0 + 0.05 * n_people)
             times = (begin, begin + seconds)
             killing = Killing(servers, kills, fit_kills)
             with ThreadPoolExecutor(n_people) as seats:
@@ -343,7 +371,7 @@ def hall(
                     project, truth = made[i % n_servers]
                     url = servers[i // n_servers % n_servers].url
                     token = tokens.issue(project, one.name)
-                    sitting.append(seats.submit(_sit, one, url, project, token, truth, times, rate))
+                    sitting.append(seats.submit(_sit, one, url, project, token, truth, times, rate, cold))
                 time.sleep(max(0.0, begin - time.monotonic()))
                 busy = sum(one.seconds for one in servers)
                 killing.run(begin, seconds)
@@ -354,11 +382,13 @@ def hall(
         finally:
             for server in servers:
                 server.stop()
+            os.sched_setaffinity(0, cores)
         lost, doubled, wrong = _wrong([project for project, _ in made], people)
     waited = np.array([ms for one in people for ms in one.waited] or [np.nan])
     n = sum(len(one.waited) for one in people)
     p50, p95, p99 = np.percentile(waited, [50, 95, 99])
     return {
+        "windows": windows_of(people, seconds),
         "people": n_people,
         "pool": pool or f"{n_items:,} rows",
         "rate": rate,
@@ -381,6 +411,23 @@ def hall(
     }
 
 
+def windows_of(people: list[Person], seconds: float) -> list[tuple[int, float, float, float]]:
+    """Waits by the five seconds that they began in: how many, their median, 95th of 100, and longest (ms).
+
+    Args:
+        people: who waited.
+        seconds: from the begin.
+    """
+    moments = np.array([moment for person in people for moment in person.moments])
+    waits = np.array([ms for person in people for ms in person.waited])
+    windows = []
+    for start in np.arange(0.0, seconds, WINDOW):
+        of_window = waits[(moments >= start) & (moments < start + WINDOW)]
+        p50, p95, most = np.percentile(of_window, [50, 95, 100]) if of_window.size else [np.nan] * 3
+        windows.append((int(of_window.size), float(p50), float(p95), float(most)))
+    return windows
+
+
 def line(found: dict[str, Any]) -> str:
     """A row of the table."""
     return (
@@ -391,6 +438,52 @@ def line(found: dict[str, Any]) -> str:
         f"{found['megabytes']:.0f} + {found['fit megabytes']:.0f} | {found['cpu']:.2f} | "
         f"{found['killed'][0]}, {found['killed'][1]} |"
     )
+
+
+def cold() -> list[tuple[str, float, float]]:
+    """(title, measured, goal) of fifty people at a server that was just started, for lists of waits."""
+    result = hall(50, seconds=20.0, pool="overlapping", cold=True)
+    rows = []
+    for number, (_, _, p95, most) in enumerate(result["windows"]):
+        title = f"fifty people, seconds {number * WINDOW:.0f} to {(number + 1) * WINDOW:.0f}"
+        rows += [(f"{title}, p95 ms", p95, P95), (f"{title}, longest ms", most, LONGEST)]
+    return rows
+
+
+def hundred() -> list[tuple[str, float, float]]:
+    """(title, measured, goal) of a hundred people with the server on one core, for lists of waits."""
+    result = hall(100, seconds=30.0, apart=True)
+    waiting = 100 * (1.0 - result["answers"] / result["offered"])
+    return [
+        ("a hundred people, p95 ms", result["p95"], P95),
+        ("a hundred people, % of answers not taken in time", waiting, 100 * (1.0 - ANSWERED)),
+    ]
+
+
+def _cold(options: argparse.Namespace) -> int:
+    """Print the windows of cold halls; 1 where an answer was lost, doubled or wrong, or a goal was missed."""
+    print(
+        "| people | seconds | requests | p50 ms | p95 ms | longest ms |",
+        "|---|---|---|---|---|---|",
+        sep="\n",
+    )
+    missed = False
+    for n_people in options.people:
+        result = hall(
+            n_people,
+            options.rate,
+            options.seconds,
+            classifier=options.classifier,
+            pool=options.pool or "overlapping",
+            cold=True,
+        )
+        for number, (n, p50, p95, most) in enumerate(result["windows"]):
+            start = number * WINDOW
+            span = f"{start:.0f} to {start + WINDOW:.0f}"
+            print(f"| {n_people} | {span} | {n} | {p50:.0f} | {p95:.0f} | {most:.0f} |", flush=True)
+            missed |= not (p95 <= P95 and most <= LONGEST)
+        missed |= bool(result["lost"] or result["doubled"] or result["wrong"])
+    return int(missed)
 
 
 def main(arguments: list[str]) -> int:
@@ -409,12 +502,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--kills", type=int, default=0, help="of a server, while people answer")
     parser.add_argument("--fit-kills", type=int, default=0, help="of the process that fits")
     parser.add_argument("--fit", choices=["", "inline"], default="", help="WORKBENCH_FIT")
+    parser.add_argument(
+        "--apart", action="store_true", help="server and fits on one core, clients on the others"
+    )
+    parser.add_argument("--cold", action="store_true", help="windows of a server that was just started")
     parser.add_argument("--quick", action="store_true", help="five people for five seconds")
     given = parser.parse_args(arguments)
     if given.servers > 1 and not given.database:
         parser.error("several servers need --database")
     if given.quick:
         given.people, given.seconds, given.items = [5], 5.0, 2_000
+    if given.cold:
+        return _cold(given)
     print(
         "| people | pool | database | answers a second of those offered | p50 ms | p95 ms | p99 ms | "
         "lost, doubled, wrong | labels since the model's fit, median | MB of servers + of fits | "
@@ -436,6 +535,7 @@ def main(arguments: list[str]) -> int:
             given.fit_kills,
             given.fit,
             given.pool,
+            apart=given.apart,
         )
         print(line(found), flush=True)
         missed |= bool(found["lost"] or found["doubled"] or found["wrong"])

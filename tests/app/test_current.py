@@ -1,5 +1,6 @@
 """Sessions shared by the tabs of a process, and what a page run asks of the database."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from tests.sessions.fakes import FAKE, NearestMean
+from workbench.app import server
 from workbench.app.access import current
 from workbench.errors import StorageError
 from workbench.sessions import Event, Session
@@ -28,6 +30,39 @@ def made(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Session]:
         return Session.create("iris", classifier=FAKE, policy="margin", annotator="ann")
 
     return make
+
+
+def test_a_server_that_comes_back_opens_the_project_where_people_are_at_work(
+    made: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current.open_recent()
+    assert not current._OPEN
+    made()
+    session = made()
+    labelled(session, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(current, "RECENT", -1.0)
+        current.open_recent()
+        assert not current._OPEN
+    current.open_recent()
+    assert list(current._OPEN) == [session.id]
+    assert current.opened(session.id)._questions._cold is not None
+
+
+def test_the_first_page_waits_for_the_project_where_people_are_at_work(
+    made: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_WARM", "1")
+    monkeypatch.setattr(server.engine_state, "warm_up", lambda: None)
+    monkeypatch.setattr(server.logs, "start", lambda home: None)
+    monkeypatch.setattr(server, "few_arenas", lambda: None)
+    session = made()
+
+    async def begin() -> None:
+        await anext(server.lifespan.__wrapped__(None))
+        assert list(current._OPEN) == [session.id]
+
+    asyncio.run(begin())
 
 
 @pytest.fixture

@@ -53,6 +53,16 @@ def test_every_format_comes_back_as_it_left(start: Callable[..., Session], store
     assert other.state.labels == session.state.labels
 
 
+def test_a_row_of_many_columns_is_made_plain_once(
+    start: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = start("iris")
+    plain: list[object] = []
+    monkeypatch.setattr("workbench.exchange.labels.flat", lambda row: plain.append(row) or flat(row))
+    data = export_labels(session, "csv", "everything")
+    assert len(plain) == len(data.splitlines()) - 1 == len(session.pool)
+
+
 def test_a_csv_read_by_pandas_equals_the_labels(start: Callable[..., Session]) -> None:
     session = start("iris")
     told = labelled(session)

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from workbench.sessions import Session
+from workbench.sessions import Session, asking
 from workbench.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,3 +161,25 @@ def test_a_view_stays_as_it_is(start: Start, store: Store) -> None:
     assert session.state.n_labelled == 2 and session._project.log.epoch == 0
     session.items.label(int(session.pool.trainable[2]), session.classes[1])
     assert Session.open(session.id, store=store).state.labels == session.state.labels
+
+
+def test_those_who_come_first_spread_the_first_questions_once(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = start()
+    spread, begun, end = asking.diverse_items, threading.Semaphore(0), threading.Event()
+
+    def slowly(*arguments: Any) -> Any:
+        begun.release()
+        end.wait()
+        return spread(*arguments)
+
+    monkeypatch.setattr(asking, "diverse_items", slowly)
+    with ThreadPoolExecutor(2) as people:
+        asks = [people.submit(session.as_annotator(name).ask) for name in ("ann", "ben")]
+        begun.acquire()
+        is_second = begun.acquire(timeout=0.2)  # it would begin at once
+        end.set()
+        items = {ask.result()[0].item for ask in asks}
+    assert len(items) == 2  # one for each
+    assert not is_second

@@ -1,5 +1,6 @@
 """The server: options, themes, headers, the engine's warm-up, `serve`."""
 
+import asyncio
 import logging
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app.access import login, way_back
+from workbench.app.access import current, login, way_back
 from workbench.app.serving import early, engine_state, fit_process, frontend, jobs, logs
 from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
@@ -23,6 +24,8 @@ from workbench.work.memory import few_arenas
 
 HERE = Path(__file__).resolve().parent
 MAIN = HERE.parent / "main.py"
+PATIENCE = 10.0
+"""Seconds that the first page waits for a project where people are at work."""
 
 # Streamlit's own bundle needs inline styles, and Vega compiles expressions; nothing may come from
 # another host, and no other site may frame a page whose address carries a project id.
@@ -150,6 +153,9 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
     log = logs.start(workbench_home())
     if os.environ.get("WORKBENCH_WARM", "1") != "0":
         threading.Thread(target=engine_state.warm_up, name="warm-up", daemon=True).start()
+        opening = threading.Thread(target=current.open_recent, name="recent", daemon=True)
+        opening.start()
+        await asyncio.to_thread(opening.join, PATIENCE)
     yield
     manager().shutdown(timeout=5.0)
     for process in (fit_process.fitter, jobs.long_work, jobs.short_work, jobs.file_work):

@@ -184,7 +184,7 @@ def _write_csv(out: IO[bytes], session: Any, rows: Any) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     text.writelines(csv_lines([rows.columns]))
     for chunk in rows.chunks():
-        cells = ([flat(row).get(name) for name in rows.columns] for row in chunk)
+        cells = ([row.get(name) for name in rows.columns] for row in map(flat, chunk))
         text.writelines(csv_lines(cells, rows.numbers))
     text.detach()
 

@@ -206,7 +206,7 @@ class Answers:
         if ask is None:
             # what is drawn to measure on is open for whoever is asked, and for who took an answer back
             again = item in state.reopened.get(self.annotator, ())
-            return "" if again or item in self._questions.askable(state).tolist() else None
+            return "" if again or self._questions.open_items(state)[item] else None
         return ask.id if self._accepts(state, ask) or self._accepts_late(state, ask) else None
 
     def stands(self, state: ProjectState, item: int, event: Event) -> bool:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from workbench.certificates import has_second_look
 from workbench.metrics.agreement import worth_asking
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
-from workbench.sessions.drawing import without
 from workbench.sessions.people import WORTH, Answers, ItemConsensus, item_consensus
 from workbench.sessions.policy import asking_policy
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
@@ -128,6 +128,8 @@ class Questions:
         self.twins = twins if twins is not None and twins.n_groups else None
         # copies for which the first of their group that may be asked about stands
         self._stood_for: Ints = np.empty(0, dtype=np.int64)
+        self._kept_apart = np.ones(len(pool), dtype=bool)
+        self._kept_apart[pool.trainable] = False
         if self.twins is not None:
             in_play = pool.trainable[np.isin(pool.trainable, np.concatenate(self.twins.groups))]
             order = np.argsort(self.twins.first[in_play], kind="stable")
@@ -147,6 +149,7 @@ class Questions:
         self._by_worth = overlap.get("by") == WORTH
         self._answers = Answers(0)
         self._cold: Ints | None = None
+        self._spreading = Lock()
         self._consensus: tuple[int, ItemConsensus | None] | None = None
         self._unshared: dict[str, tuple[Any, dict[int, None]]] = {}
         self._done: dict[str, tuple[Any, set[str], set[int]]] = {}
@@ -185,23 +188,26 @@ class Questions:
 
     # --- what is open -------------------------------------------------------------------------
 
-    def askable(self, state: ProjectState, *, measured: bool = False) -> Ints:
-        """[n] items nobody has answered and that are not kept for measuring.
+    def open_items(self, state: ProjectState, *, measured: bool = False) -> Array:
+        """[N] mask of the items nobody has answered and that are not kept for measuring.
 
         Args:
             state: of the project.
             measured: those of the evaluation set too, and of copies each one.
         """
-        shut = np.zeros(len(self.pool), dtype=bool)
+        shut = self._kept_apart.copy()
         if not measured:
             shut[self._stood_for] = True
         for closed in (state.answered, () if measured else state.evaluation):
-            shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
+            shut[list(closed)] = True
             # what a person chooses may be a copy that is not of the same class after all
             if self.twins is not None and not measured:
-                shut[np.fromiter(self.twins.spread(closed), dtype=np.int64)] = True
-        trainable = self.pool.trainable
-        return trainable[~shut[trainable]]
+                shut[list(self.twins.spread(closed))] = True
+        return ~shut
+
+    def askable(self, state: ProjectState, *, measured: bool = False) -> Ints:
+        """[n] the same items, ascending."""
+        return np.flatnonzero(self.open_items(state, measured=measured))
 
     def open_twins(self, state: ProjectState, item: int) -> list[int]:
         """Copies of an item that nobody has answered and that are not kept for measuring; ascending."""
@@ -281,11 +287,10 @@ class Questions:
         published: Published | None,
     ) -> list[Ask]:
         """Up to k new questions, best first, without an expiry; `taken` items are left alone."""
-        free = np.zeros(len(self.pool), dtype=bool)
-        free[self.askable(state)] = True
-        free[np.fromiter(taken, dtype=np.int64, count=len(taken))] = False
+        free = self.open_items(state)
+        free[list(taken)] = False
         if self.twins is not None:
-            free[np.fromiter(self.twins.spread(taken), dtype=np.int64)] = False
+            free[list(self.twins.spread(taken))] = False
         asks: list[Ask] = []
 
         def add(item: int, role: str, utility: float | None = None, number: int = -1) -> None:
@@ -361,8 +366,9 @@ class Questions:
         self, state: ProjectState, k: int, taken: set[int], published: Published, code: int
     ) -> list[Ask]:
         """The k items that the model is surest are of one class, the doubtful ones of them first."""
-        exclusions = np.fromiter(taken, dtype=np.int64, count=len(taken))
-        free = published.model.in_time(without(self.askable(state), exclusions, len(self.pool)))
+        is_open = self.open_items(state)
+        is_open[list(taken)] = False
+        free = published.model.in_time(np.flatnonzero(is_open))
         p = published.model.probabilities_kept(free)
         mask = p.argmax(axis=1) == code
         order = np.argsort(-p[mask, code], kind="stable")[:k][::-1]
@@ -435,10 +441,11 @@ class Questions:
 
     def cold_items(self) -> Ints:
         """Items to be asked before a model can say better: spread over the pool, then apart from others."""
-        if self._cold is None:
-            items = self.pool.trainable
-            self._cold = diverse_items(self.pool, items, self._n_spread, self.seed, COLD_ITEMS)
-        return self._cold
+        with self._spreading:  # those who come first wait for one of them
+            if self._cold is None:
+                items = self.pool.trainable
+                self._cold = diverse_items(self.pool, items, self._n_spread, self.seed, COLD_ITEMS)
+            return self._cold
 
     @property
     def _n_spread(self) -> int:

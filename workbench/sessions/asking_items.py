@@ -99,9 +99,8 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float)
     for candidate in candidates:
         for ask in candidate.questions.standing(candidate.state, annotator, leased_items):
             plans.setdefault(ask.item, {})[candidate.name] = ask
-        candidate.is_open = np.zeros(len(candidate.questions.pool), dtype=bool)
-        candidate.is_open[candidate.questions.askable(candidate.state)] = True
-        candidate.is_open[np.fromiter(leased_items, dtype=np.int64)] = False
+        candidate.is_open = candidate.questions.open_items(candidate.state)
+        candidate.is_open[list(leased_items)] = False
     # what the person chose stays first, also where another question of theirs waits for other items
     plans = dict(
         sorted(plans.items(), key=lambda entry: all(a.role != "chosen" for a in entry[1].values()))[:k]

@@ -290,17 +290,19 @@ class FittedModel:
         state: dict[str, Array] = self.estimator.get_state()
         return state | self.smoothing.to_state()
 
-    def _shut(self, closed: Ints | None) -> Array:
+    @cached_property
+    def _never_asked(self) -> Array:
         shut = np.ones(len(self.pool), dtype=bool)
         shut[self.pool.trainable] = False
         shut[self.items] = True
+        return shut
+
+    def shut(self, closed: Ints | None = None) -> Array:
+        """[N] mask of the items that may not be asked about; `closed` as for `belief`."""
+        shut = self._never_asked.copy()
         if closed is not None:
             shut[closed] = True
         return shut
-
-    def askable(self, closed: Ints | None = None) -> Ints:
-        """[m] ascending items that may be asked about; `closed` as for `belief`."""
-        return np.flatnonzero(~self._shut(closed))
 
     def belief(self, closed: Ints | None = None) -> Belief:
         """Belief for a policy.
@@ -308,7 +310,7 @@ class FittedModel:
         Args:
             closed: further items that must not be asked; the training set and the test split never are.
         """
-        rows = np.flatnonzero(self._shut(closed))
+        rows = np.flatnonzero(self.shut(closed))
         labels = np.full(len(self.pool), -1, dtype=np.int64)
         labels[self.items] = self.codes
         return belief_of(

@@ -286,29 +286,17 @@ def why(
         values: [N] the policy's utilities, where they were computed before (`utilities_or_none`).
         drawn: [m] items the policy looked at, where these are not all.
     """
-    askable = model.askable(closed)
-    if drawn is not None:
-        values = utilities_or_none(model, policy, drawn) if values is None else values
-        own_utility = float(values[item])
-        if np.isnan(own_utility) and policy in POLICIES and POLICIES[policy].rowwise:
-            own_utility = float(utilities_or_none(model, policy, np.array([item]))[item])
-        # a mask: of a million items sorting takes far longer, and this is asked for every card
-        is_open = np.zeros(len(model.pool), dtype=bool)
-        is_open[askable] = True
-        candidates = drawn[is_open[drawn]]
-        is_askable = bool(np.isfinite(own_utility) and is_open[item])
-        return Explanation(
-            own_utility,
-            1 + int((values[candidates] > own_utility).sum()) if is_askable else 0,
-            int(askable.size),
-            candidates.size,
-        )
-    values = utilities_or_none(model, policy) if values is None else values
+    values = utilities_or_none(model, policy, drawn) if values is None else values
     utility = float(values[item])
-    rank = 0
-    if np.isfinite(utility) and item in askable:
-        rank = 1 + int((values[askable] > utility).sum())
-    return Explanation(utility, rank, int(askable.size))
+    if drawn is not None and np.isnan(utility) and policy in POLICIES and POLICIES[policy].rowwise:
+        utility = float(utilities_or_none(model, policy, np.array([item]))[item])
+    # masks: this is asked for every card, also of a million items
+    is_open = ~model.shut(closed)
+    rows = slice(None) if drawn is None else drawn
+    is_askable = np.isfinite(utility) and is_open[item]
+    rank = 1 + int(((values[rows] > utility) & is_open[rows]).sum()) if is_askable else 0
+    n_drawn = 0 if drawn is None else int(is_open[drawn].sum())
+    return Explanation(utility, rank, int(is_open.sum()), n_drawn)
 
 
 def nearest_among(points: Array, items: Ints, item: int, k: int) -> tuple[Ints, Floats]:

@@ -154,4 +154,4 @@ class Queue(Part):
     @property
     def n_left(self) -> int:
         """Number of items that could still be asked about."""
-        return int(self._session._questions.askable(self._session.state).size)
+        return int(self._session._questions.open_items(self._session.state).sum())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 PARAMETER = "project"
 PERSON_COOKIE = "workbench-person"
+RECENT = 600.0
+"""Seconds since the last record of a project within which people may still be at work in it."""
 _MIRROR = "current-project"
 _PERSON = "person-name"
 _OPEN: OrderedDict[str, Session] = OrderedDict()
@@ -141,7 +146,6 @@ def opened(project: str) -> Session:
             if present is not None:
                 _OPEN.move_to_end(project)
                 return present
-        with _LOCK:
             # of its questions one pool is loaded, and one log is open
             sibling = next((session for session in _OPEN.values() if project in session.questions.ids), None)
         if sibling is None:
@@ -154,6 +158,16 @@ def opened(project: str) -> Session:
         with _LOCK:
             _keep(session)
         return session
+
+
+def open_recent() -> None:
+    """Open the project where people were at work a moment ago: they wait for a server that comes back."""
+    from workbench.store import Store
+
+    with suppress(Exception):  # whoever opens it hears what is wrong
+        recent = max(Store.open().projects(), key=attrgetter("changed"))
+        if time.time() - datetime.fromisoformat(recent.changed).timestamp() < RECENT:
+            opened(recent.id).log.together(lambda: None)
 
 
 @contextmanager

@@ -31,7 +31,9 @@ def keep_fitting(project: str, person: str) -> None:
     """See that a model which knows more is on its way, after somebody's answers."""
     from workbench.app.access import current
 
-    current.keep_fitting_all(session_of(project, person))
+    session = session_of(project, person)
+    with session.log.snapshot():
+        current.keep_fitting_all(session)
 
 
 def perform(session: Session, given: Sequence[Any], *, check: bool = False) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import heapq
 import io
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -428,8 +429,9 @@ def _places(pool: Pool, item: int) -> dict[str, float]:
         return {}
     ranked = _sorted(pool)
     values = np.asarray(pool.features[item], dtype=np.float64)
-    low = [np.searchsorted(column, value, "left") for column, value in zip(ranked, values, strict=True)]
-    high = [np.searchsorted(column, value, "right") for column, value in zip(ranked, values, strict=True)]
+    # NumPy's own search lets other threads in, which is waited for in each column
+    low = list(map(bisect_left, ranked, values))
+    high = list(map(bisect_right, ranked, values))
     n = len(ranked[0]) if len(ranked) else 1
     return {name: round((a + b) / (2 * n), 3) for name, a, b in zip(names, low, high, strict=True)}
 

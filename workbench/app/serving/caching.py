@@ -125,6 +125,8 @@ def _octets(value: Any, seen: set[int]) -> int:
     if id(value) in seen or isinstance(value, np.memmap):
         return 0
     seen.add(id(value))
+    if isinstance(value, str | float | int):  # most of what cards are made of
+        return sys.getsizeof(value)
     parts: Collection[Any] = ()
     if isinstance(value, Mapping):
         parts = [*value.keys(), *value.values()]

@@ -172,7 +172,7 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
     codes = session.state.codes
     if not codes:
         return []
-    items = np.fromiter(codes, dtype=np.int64, count=len(codes))
+    items = np.array([*codes])
     model = session.model
 
     def points(of: Ints) -> Array:
