@@ -137,7 +137,16 @@ def test_labels_alone_in_their_classes_do_not_make_a_table_doubtful():
     assert cal.judge_table(means, codes, codes, np.log(1.5)).beta < 0.8 * beta
 
 
-PEERS = ("logistic-softmax", "svgp-softmax", "bayesian-svm", "gp-laplace")
+PEERS = (
+    "logistic-softmax",
+    pytest.param(
+        "logistic-softmax-gibbs", marks=pytest.mark.slow
+    ),  # alone: weights of draws; seconds a chain
+    "svgp-softmax",
+    "bayesian-svm",
+    "bayesian-svm-batch",
+    "gp-laplace",
+)
 
 
 @pytest.mark.parametrize("name", PEERS)

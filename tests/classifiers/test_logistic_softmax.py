@@ -36,12 +36,13 @@ def test_bounds_against_exact_samples_on_wine(wine):
     geometry = Geometry.of(X, len(X), 0)
     geometry = geometry._replace(inducing=geometry.transform(X))
     same = {"geometry": geometry, "length_scale_factor": 1.0, "variance": 1.0, "prior_mean": 0.0}
+    same["calibration"] = None
     gibbs = LogisticSoftmaxGibbsClassifier(n_samples=600, burn_in=60, random_state=0, **same).fit(X, y)
     truth = gibbs.predict_proba(X_test)
     assert gibbs.diagnostics_.r_hat < 1.2 and gibbs.diagnostics_.effective_sample_size > 20
     gaps, models = {}, {}
     for bound in ("joint", "mean-field", "plain"):
-        models[bound] = LogisticSoftmaxClassifier(bound=bound, calibration=None, **same).fit(X, y)
+        models[bound] = LogisticSoftmaxClassifier(bound=bound, **same).fit(X, y)
         gaps[bound] = np.abs(models[bound].predict_proba(X_test) - truth).mean()
     assert gaps["plain"] < gaps["joint"] < gaps["mean-field"]
     assert gaps["plain"] < 0.015 and gaps["joint"] < 0.03 and gaps["mean-field"] > 0.08

@@ -88,7 +88,7 @@ REFUSED = {
         ({"network": "huge"}, "no network called 'huge'"),
     ],
     "large-margin-net": [
-        ({"input_shape": (7, 7)}, "49"),
+        ({"input_shape": (7, 7)}, "4 numbers in all; got .7, 7."),
         ({"input_shape": (2, 2, 1, 1)}, "height, width"),
         ({"input_shape": (2, 2), "network": "tiny"}, "no network"),
         ({"input_shape": (2, 2), "refit": "some"}, "refit"),

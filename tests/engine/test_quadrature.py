@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit, log_expit, softmax
 from scipy.stats import norm, qmc
 
+from workbench.engine import quadrature
 from workbench.engine.quadrature import gauss_hermite, logistic_softmax_probabilities, softmax_probabilities
 
 
@@ -29,8 +30,9 @@ def test_matches_scrambled_sobol(n_classes, spread, widest):
 def test_is_converged_in_nodes_and_step():
     rng = np.random.default_rng(0)
     mean, variance = 3 * rng.standard_normal((50, 5)), rng.uniform(0, 10, (50, 5))
-    fine = logistic_softmax_probabilities(mean, variance, nodes=120, step=0.25)
+    fine = quadrature._shares(mean, variance, log_expit, 120, 0.25)
     assert logistic_softmax_probabilities(mean, variance) == pytest.approx(fine, abs=2e-4)
+    assert logistic_softmax_probabilities(mean, variance, rough=True) == pytest.approx(fine, abs=5e-3)
 
 
 def test_without_variance_it_is_the_likelihood():

@@ -218,7 +218,9 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
                     f"The fit of {type(self).__name__} ended in an objective that is no number "
                     f"({draft.objective_}). Take dtype='float64', a smaller variance or learning rate."
                 )
-            rows = cal.sample_of(len(codes), draft._draw)
+            n = len(codes)
+            rng = np.random.default_rng([draft._draw, 2])
+            rows = np.sort(rng.choice(n, min(n, cal.SAMPLE), replace=False))
             p = None if getattr(draft, "calibration", None) is None else draft._left_out(X, codes, rows)
             draft.power_ = 1.0 if p is None else min(draft._most_power, cal.own_power(p, codes, rows))
         return draft

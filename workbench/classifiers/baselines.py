@@ -359,8 +359,8 @@ class LaplaceGPClassifier(Baseline):
                 f"The Laplace GP costs N^3 and takes at most {MAX_LAPLACE_ROWS} labels; got {len(codes)}. "
                 "Use svgp-softmax or large-margin."
             )
-        distance = self.geometry_.length_scale if hasattr(self, "geometry_") else self._median(scaled)
-        kernel = ConstantKernel(self.variance) * RBF(self.length_scale_factor * distance)
+        geometry = getattr(self, "geometry_", None) or Geometry.of(scaled, 1, self.seed_, clip=np.inf)
+        kernel = ConstantKernel(self.variance) * RBF(self.length_scale_factor * geometry.length_scale)
         learned = self.hyperparameters == "learned"
         model = GaussianProcessClassifier(kernel, optimizer="fmin_l_bfgs_b" if learned else None)
         with catch_warnings():
@@ -391,9 +391,6 @@ class LaplaceGPClassifier(Baseline):
 
     def _sharpened(self, p: Floats) -> Floats:
         return self._beside_others(cal.powered(p[:, self.present_], self.power_))
-
-    def _median(self, scaled: Floats) -> float:
-        return Geometry.of(scaled, 1, self.seed_, clip=np.inf).length_scale
 
     def _predict_present(self, scaled: Floats) -> Floats:
         return np.maximum(self.gp_.predict_proba(scaled), 1e-15)

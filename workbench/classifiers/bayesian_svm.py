@@ -16,8 +16,8 @@ from workbench.classifiers.argmax import argmax_probabilities
 from workbench.classifiers.gp import ClosedFormClassifier, Data, Hyper, KernelClassifier, block_of
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
-from workbench.classifiers.predictor import Folded, Predictor
-from workbench.engine.fitting import FitResult
+from workbench.classifiers.predictor import Folded, Predictor, both_sides
+from workbench.engine.fitting import Progress
 from workbench.engine.full_svm import full_gp
 from workbench.engine.kernels import Kernel, LinearKernel
 from workbench.engine.projection import Basis, make_basis
@@ -85,7 +85,7 @@ class _SVMClassifier(ClosedFormClassifier):
     def _n_functions(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
-    def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
+    def _probabilities_of(self, mean: Floats, variance: Floats, rough: bool = False) -> Floats:
         return svm_probabilities(Latent(mean, variance), self._n_functions() == 1)
 
 
@@ -224,6 +224,7 @@ class BatchBayesianSVMClassifier(KernelClassifier):
         variance: of the kernel.
         max_sweeps: at most this many.
         tol: ends after two gains in a row below this share of the objective.
+        calibration: "leave-one-out" takes probabilities to a power by labels left out; None leaves them.
         warm_start: `fit` starts from what the present posterior says of the new rows.
         dtype: of predictions; the fit is in float64.
         random_state: of the geometry measured on X.
@@ -240,6 +241,7 @@ class BatchBayesianSVMClassifier(KernelClassifier):
     _state_names: ClassVar[tuple[str, ...]] = ("points_", "r_", "weights_", "length_scale_")
     _point_estimate: ClassVar[bool] = False
     _growth: ClassVar[float] = 2.0
+    _most_power: ClassVar[float] = _SVMClassifier._most_power
 
     max_sweeps: int = option(200, at_least=1)
     tol: float = option(1e-4, at_least=0.0)
@@ -256,22 +258,20 @@ class BatchBayesianSVMClassifier(KernelClassifier):
         self.points_ = geometry.transform(X)
         self.length_scale_ = self.length_scale_factor * geometry.length_scale
         K = self._covariance()
-        fits: list[FitResult] = []
-        n_problems = signs.shape[1]
-        for c in range(n_problems):
-            report = None if callback is None else _part_of(callback, c, n_problems, fits)
-            fits.append(
-                full_gp(
-                    K,
-                    signs[:, c],
-                    point_estimate=self._point_estimate,
-                    growth=self._growth,
-                    r=None if start is None else start[:, c],
-                    sweeps=self.max_sweeps,
-                    tol=self.tol,
-                    callback=report,
-                )
+        n_problems, report = signs.shape[1], Progress(callback)
+        fits = [
+            full_gp(
+                K,
+                signs[:, c],
+                point_estimate=self._point_estimate,
+                growth=self._growth,
+                r=None if start is None else start[:, c],
+                sweeps=self.max_sweeps,
+                tol=self.tol,
+                callback=report.part(c / n_problems, (c + 1) / n_problems).callback,
             )
+            for c in range(n_problems)
+        ]
         self.r_ = np.stack([fit.posterior.r for fit in fits], axis=1)
         self.weights_ = np.stack([fit.posterior.weights for fit in fits], axis=1)
         length = max(len(fit.trace) for fit in fits)
@@ -330,6 +330,16 @@ class BatchBayesianSVMClassifier(KernelClassifier):
     def _probabilities(self, X: Floats) -> Floats:
         return svm_probabilities(self._latent(X), self.r_.shape[1] == 1)
 
+    def _left_out(self, X: Floats, codes: Ints, rows: Ints) -> Floats:
+        """By the regression that the last sweep is: targets K w + r w, noise r (docs/math.md, 8)."""
+        w, r = self.weights_, self.r_
+        factors = np.split(self.predictor_.folded.factors, r.shape[1], axis=1)
+        precision = np.stack([(factor**2).sum(axis=1) for factor in factors], axis=1)
+        mean = self._covariance() @ w + (r - 1.0 / precision) * w
+        latent = mean[rows], (1.0 / precision - r)[rows]
+        binary = r.shape[1] == 1
+        return svm_probabilities(Latent(*(both_sides(*latent) if binary else latent)), binary)
+
     def _gpflow_model_of(self) -> Any:
         from workbench.engine.gpflow_models import as_svgp
 
@@ -355,12 +365,3 @@ class ECMSVMClassifier(BatchBayesianSVMClassifier):
 
     _point_estimate: ClassVar[bool] = True
     _growth: ClassVar[float] = 1.0
-
-
-def _part_of(callback: FitCallback, index: int, count: int, fits: list[FitResult]) -> FitCallback:
-    """A callback for one of several problems: fractions of the whole, objectives added up."""
-
-    def report(fraction: float, objective: float) -> bool | None:
-        return callback((index + fraction) / count, objective + sum(fit.objective for fit in fits))
-
-    return report

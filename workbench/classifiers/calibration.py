@@ -120,11 +120,6 @@ def powered(p: Floats, power: float) -> Floats:
     return p if power == 1.0 else softmax(np.log(np.maximum(p, 1e-300)), power)
 
 
-def sample_of(n: int, seed: int) -> Ints:
-    """Rows, of n, that decide a temperature."""
-    return np.sort(np.random.default_rng([seed, 2]).choice(n, min(n, SAMPLE), replace=False))
-
-
 def own_power(p: Floats, codes: Ints, rows: Ints) -> float:
     """Power that a model's own probabilities are to be taken to, by the rule for tables.
 

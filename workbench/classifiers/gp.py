@@ -82,6 +82,7 @@ class GPClassifier(WithGPflowModel, BaseBayesianClassifier):
     variance: float = option(10.0, above=0.0)
     warm_start: bool = False
     dtype: str = "float64"
+    calibration: str | None = option("leave-one-out", choices=("leave-one-out",), optional=True)
 
     length_scale_: Any = fitted()
     predictor_: Any = fitted()
@@ -191,7 +192,6 @@ class SparseGPClassifier(GPClassifier):
     _takes_mean: ClassVar[bool] = False  # a latent a class, and probabilities of latents
 
     hyperparameters: str = option("fixed", choices=("fixed", "learned"))
-    calibration: str | None = option("leave-one-out", choices=("leave-one-out",), optional=True)
 
     mean_: Floats = fitted()
     root_: Floats = fitted()
@@ -273,8 +273,10 @@ class SparseGPClassifier(GPClassifier):
         slope, curvature = (np.asarray(part) for part in sites[:2])
         mean, v = _moments(q, block.phi, block.offset)
         left = np.maximum(1.0 - curvature * v, 0.1)
-        latent = mean - v * slope / left, v / left + block.residual[:, None]
-        return self._probabilities_of(*(both_sides(*latent) if self._n_functions() == 1 else latent))
+        mean, v = mean - v * slope / left, v / left + block.residual[:, None]
+        if self._n_functions() == 1:
+            mean, v = both_sides(mean, v)
+        return self._probabilities_of(mean, v, rough=True)
 
     @property
     def takes_mean(self) -> bool:  # type: ignore[override]
@@ -294,12 +296,12 @@ class SparseGPClassifier(GPClassifier):
             rng = np.random.default_rng([self._draw, 4])
             q: Any = self._optimise(data.rows(inside), hyper, start, rng, None, brief=True).posterior
             mean, v = _moments(q, phi[outside], data.rows(outside).offset)
-            return self._probabilities_of(mean, residual[outside][:, None] + v)
+            return self._probabilities_of(mean, residual[outside][:, None] + v, rough=True)
 
         return judged_by_folds(codes[rows], len(self.classes_), self._draw, predict)
 
-    def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
-        """[N, C] class probabilities of Gaussian latents [N, C]."""
+    def _probabilities_of(self, mean: Floats, variance: Floats, rough: bool = False) -> Floats:
+        """[N, C] class probabilities of Gaussian latents [N, C]; rough ones only choose something."""
         raise NotImplementedError
 
     def _probabilities(self, X: Floats) -> Floats:

@@ -113,8 +113,8 @@ class LogisticSoftmaxClassifier(ClosedFormClassifier, KernelClassifier):
             )
         self._prior_of_mean()
 
-    def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
-        return logistic_softmax_probabilities(mean, variance)
+    def _probabilities_of(self, mean: Floats, variance: Floats, rough: bool = False) -> Floats:
+        return logistic_softmax_probabilities(mean, variance, rough=rough)
 
 
 @estimator
@@ -136,6 +136,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         n_chains: independent chains.
         slice_moves: rounds of elliptical slice moves after each sweep, which help chains mix; 0 is
             the paper's sampler.
+        calibration: "leave-one-out" takes probabilities to a power by labels left out; None leaves them.
         warm_start: chains start at the present posterior mean.
         dtype: of predictions; sampling is in float64.
         random_state: of everything drawn.
@@ -178,6 +179,10 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
 
     # ------------------------------------------------------------------ fitting
 
+    @property
+    def _centre(self) -> float:
+        return _prior_of_mean(self.prior_mean, len(self.classes_))[0]
+
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         from workbench.engine import logistic_softmax_gibbs as gibbs
 
@@ -188,13 +193,12 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         geometry = self._resolve_geometry(X, 1)
         self.points_ = geometry.transform(X)
         self.length_scale_ = self.length_scale_factor * geometry.length_scale
-        centre, _ = _prior_of_mean(self.prior_mean, C)
         basis = make_basis(self.points_, self._kernel_at())
         draws = gibbs.sample(
             basis.factor @ basis.factor.T,
             codes,
             C,
-            prior_mean=centre,
+            prior_mean=self._centre,
             start=start,
             draws=-(-int(self.n_samples) // chains),
             burn_in=-(-int(self.burn_in) // (4 if warm else 1)),
@@ -205,7 +209,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         )
         # chains side by side: the order of draws within a chain stays
         f = draws.f.reshape(-1, *draws.f.shape[2:])
-        whitened = basis.whitener.T @ (f - centre).transpose(1, 0, 2).reshape(len(codes), -1)
+        whitened = basis.whitener.T @ (f - self._centre).transpose(1, 0, 2).reshape(len(codes), -1)
         self.samples_ = np.ascontiguousarray(whitened.reshape(len(codes), len(f), C).transpose(1, 0, 2))
         self.noise_ = _stratified_normals(len(f), C, self._seed())
         self.objective_trace_ = draws.log_likelihood.mean(axis=0)
@@ -218,8 +222,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
 
     def _previous_means(self, X: Floats) -> Floats:
         """[N, C] present posterior means at X; the prior mean for classes that are new."""
-        centre, _ = _prior_of_mean(self.prior_mean, len(self.classes_))
-        means = np.full((len(X), len(self.classes_)), centre)
+        means = np.full((len(X), len(self.classes_)), self._centre)
         old = self.predictor_.mean(X)
         for c, before in self._previous_columns():
             means[:, c] = old[:, before]
@@ -229,12 +232,11 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
 
     def _kernel_at(self) -> Kernel:
         kernel = self._make_kernel(self.length_scale_, self.variance)
-        _, spread = _prior_of_mean(self.prior_mean, len(self.classes_))
+        spread = _prior_of_mean(self.prior_mean, len(self.classes_))[1]
         return kernel if spread is None else OffsetKernel(kernel, spread)
 
     def _fold(self) -> None:
         kernel = self._kernel_at()
-        centre, _ = _prior_of_mean(self.prior_mean, len(self.classes_))
         mean, covariance = self._moments()
         self.predictor_ = Predictor.from_posterior(
             self.geometry_,
@@ -242,7 +244,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
             make_basis(self.points_, kernel),
             mean,
             covariance,
-            mean_offset=centre,
+            mean_offset=self._centre,
             dtype=self._numpy_dtype(),
         )
 
@@ -259,14 +261,13 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         kernel, (mean, covariance) = self._kernel_at(), self._moments()
         # fewer draws than points leave directions without spread
         q_sqrt = np.linalg.cholesky(covariance + 1e-12 * np.eye(len(mean)))
-        centre, _ = _prior_of_mean(self.prior_mean, len(self.classes_))
         return as_svgp(
             _likelihood_of("joint", len(self.classes_)),
             kernel,
             make_basis(self.points_, kernel),
             mean,
             q_sqrt,
-            mean_function=np.full(mean.shape[1], centre),
+            mean_function=np.full(mean.shape[1], self._centre),
             n_rows=self.n_rows_,
         )
 
@@ -282,11 +283,15 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
             self.effective_by_item_,
         )
 
-    def _probabilities(self, X: Floats) -> Floats:
+    def _left_out(self, X: Floats, codes: Ints, rows: Ints) -> Floats:
+        """By draws weighed with 1 / p(own label): E[p / p_y] / E[1 / p_y] (docs/math.md, 8)."""
+        return self._probabilities(X[rows], codes[rows])
+
+    def _probabilities(self, X: Floats, without: Ints | None = None) -> Floats:
+        """Means over the draws; of the posterior without the rows' own labels where these are given."""
         from scipy.special import expit
 
         S, N, C = self.samples_.shape
-        centre, _ = _prior_of_mean(self.prior_mean, C)
         flat = self.samples_.transpose(1, 0, 2).reshape(N, S * C)
         prior = self.predictor_.kernel.diagonal
         out = np.empty((len(X), C))
@@ -296,10 +301,14 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
             phi = self.predictor_.project(X[part]).astype(np.float64)
             residual = prior(self.predictor_.scaled(X[part])).astype(np.float64)
             residual -= np.einsum("np,np->n", phi, phi)
-            f = centre + (phi @ flat).reshape(len(phi), S, C)
+            f = self._centre + (phi @ flat).reshape(len(phi), S, C)
             f += np.sqrt(np.maximum(residual, 0.0))[:, None, None] * self.noise_
             s = expit(f)
-            out[part] = (s / s.sum(axis=2, keepdims=True)).mean(axis=1)
+            if without is None:
+                s /= s.sum(axis=2, keepdims=True)
+            else:
+                s /= np.take_along_axis(s, without[part, None, None], axis=2)
+            out[part] = s.mean(axis=1)
         return out / out.sum(axis=1, keepdims=True)
 
 

@@ -101,7 +101,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
 
     def _prepare(self, X: Floats) -> None:
         """Resolve network, input shape and scaling."""
-        self.input_shape_ = self._resolve_shape(X.shape[1])
+        self.input_shape_ = shape_of(self.input_shape, X.shape[1])
         network = self.network
         if network == "auto":
             network = "mlp" if len(self.input_shape_) == 1 else "small"
@@ -114,23 +114,6 @@ class _NetworkClassifier(BaseBayesianClassifier):
         if geometry is not None and len(self.input_shape_) == 1:
             shift, scale = geometry.shift, geometry.scale
         self.shift_, self.scale_ = shift.astype(np.float32), scale.astype(np.float32)
-
-    def _resolve_shape(self, n_columns: int) -> tuple[int, ...]:
-        if self.input_shape is None:
-            return (n_columns,)
-        shape = tuple(int(size) for size in np.atleast_1d(self.input_shape))
-        if len(shape) == 2:
-            shape = (*shape, 1)
-        if len(shape) not in (1, 3) or min(shape) < 1:
-            raise InputError(
-                f"input_shape must be (height, width) or (height, width, channels); got {self.input_shape!r}."
-            )
-        if int(np.prod(shape)) != n_columns:
-            raise InputError(
-                f"input_shape {list(shape)} means {int(np.prod(shape))} numbers an image and X has "
-                f"{n_columns} columns. A network wants raw pixels, not PCA components."
-            )
-        return shape
 
     def _schedule(self, n: int, epochs: float, rng: np.random.Generator) -> tuple[Ints, Floats]:
         """Minibatches [T, B] and falling learning rates [T], as shares of the first."""
@@ -298,23 +281,20 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     # ------------------------------------------------------------------ fitting
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
-        if self._keeps_network(len(codes)):
+        kept = self._warm() and hasattr(self, "weights_") and self.refit == "head"
+        if kept and (self.retrain_growth is None or len(codes) < self.retrain_growth * self.trained_rows_):
             self._fit_head(X, codes, callback)
         else:
             self._fit_whole(X, codes, callback)
         self.objective_ = float(self.objective_trace_[-1])
-
-    def _keeps_network(self, n: int) -> bool:
-        if not (self._warm() and hasattr(self, "weights_") and self.refit == "head"):
-            return False
-        return self.retrain_growth is None or n < self.retrain_growth * self.trained_rows_
 
     def _fit_head(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         """Closed-form sweeps on the features as they are."""
         before = self._previous_classes
         if before is None or not np.array_equal(before, self.classes_):
             self.head_ = self._new_head(self.head_.geometry_)
-        self.head_ = self._copied_head().fit(self._features(X).astype(np.float64), codes, callback)
+        # a copy: the fit may not end
+        self.head_ = copy(self.head_).fit(self._features(X).astype(np.float64), codes, callback)
         if not self.held_out_:  # rows the network never saw set it once; the head's own would be too sure
             self.beta_ = self.head_.beta_
         self.objective_trace_ = self.head_.objective_trace_
@@ -416,10 +396,6 @@ class LargeMarginNetClassifier(_NetworkClassifier):
             random_state=0,
         )
 
-    def _copied_head(self) -> LargeMarginClassifier:
-        """The head as it was, for a fit that may not end."""
-        return copy(self.head_)
-
     def _place(self, head: Any) -> None:
         """Put the posterior that joint training ended with into the head."""
         covariance = head.covariance
@@ -456,6 +432,29 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         head = {k.removeprefix("head."): v for k, v in state.items() if k.startswith("head.")}
         geometry = {k.removeprefix("geometry."): v for k, v in head.items() if k.startswith("geometry.")}
         self.head_ = self._new_head(Geometry.from_arrays(geometry)).set_state(head)
+
+
+def shape_of(sizes: Any, n_columns: int) -> tuple[int, ...]:
+    """The shape of what a network reads.
+
+    Args:
+        sizes: (height, width) or (height, width, channels) of images; None for rows of numbers.
+        n_columns: of the rows.
+
+    Raises:
+        InputError: the columns are not the pixels of such an image.
+    """
+    if sizes is None:
+        return (n_columns,)
+    shape = tuple(int(size) for size in np.atleast_1d(sizes))
+    if len(shape) == 2:
+        shape = (*shape, 1)
+    if len(shape) not in (1, 3) or min(shape) < 1 or int(np.prod(shape)) != n_columns:
+        raise InputError(
+            f"input_shape must be (height, width[, channels]) with {n_columns} numbers in all; "
+            f"got {sizes!r}. A network wants raw pixels, not PCA components."
+        )
+    return shape
 
 
 def saved_network(option: str, saved: Any) -> str:

@@ -228,8 +228,8 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         """With natural gradients, at a kernel that stays."""
         return super().takes_mean and self.optimizer == "natural"
 
-    def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
-        return likelihood_probabilities(self.likelihood, mean, variance, epsilon=self.epsilon)
+    def _probabilities_of(self, mean: Floats, variance: Floats, rough: bool = False) -> Floats:
+        return likelihood_probabilities(self.likelihood, mean, variance, epsilon=self.epsilon, rough=rough)
 
 
 def _state_of(q: Any) -> Any:
@@ -238,7 +238,7 @@ def _state_of(q: Any) -> Any:
 
 
 def likelihood_probabilities(
-    likelihood: str, mean: Array, variance: Array, *, epsilon: float = 1e-3
+    likelihood: str, mean: Array, variance: Array, *, epsilon: float = 1e-3, rough: bool = False
 ) -> Floats:
     """Class probabilities of Gaussian latents under a likelihood; NumPy only, deterministic.
 
@@ -247,12 +247,13 @@ def likelihood_probabilities(
         mean: [N, C].
         variance: [N, C], >= 0.
         epsilon: robust-max's share of wrong labels.
+        rough: softmax's integrals may be off by 1e-3.
 
     Returns:
         [N, C], rows sum to 1.
     """
     if likelihood == "softmax":
-        return softmax_probabilities(mean, variance)
+        return softmax_probabilities(mean, variance, rough=rough)
     if likelihood == "heaviside":
         return argmax_probabilities(mean, np.asarray(variance, dtype=np.float64) + 1.0)
     p = argmax_probabilities(mean, variance)

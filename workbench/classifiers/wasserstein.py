@@ -8,7 +8,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.gp import GPClassifier
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
-from workbench.classifiers.networks import saved_network
+from workbench.classifiers.networks import saved_network, shape_of
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.svgp import likelihood_probabilities
@@ -129,7 +129,7 @@ class WassersteinClassifier(GPClassifier):
         before = self._previous_state(wasserstein) if self._warm() else None
         geometry = self._resolve_geometry(X, self.n_inducing or N_INDUCING)
         self.network_ = self.network
-        self.input_shape_ = np.asarray(_shape(self.input_shape, X.shape[1]))
+        self.input_shape_ = np.asarray(shape_of(self.input_shape, X.shape[1]))
         self.length_scale_ = float(self.length_scale_factor * geometry.length_scale)
         self.variance_ = float(self.variance)
         scaled = geometry.transform(X)
@@ -335,16 +335,3 @@ def _fits(state: Any, fresh: Any) -> bool:
     """True if a former state has the shapes that a fresh one would have."""
     shapes = [np.shape(part) for part in (*state.mean.weights, *state.mean[1:], state.root)]
     return shapes == [np.shape(part) for part in (*fresh.mean.weights, *fresh.mean[1:], fresh.root)]
-
-
-def _shape(sizes: Any, n_columns: int) -> tuple[int, ...]:
-    if sizes is None:
-        return (n_columns,)
-    shape = tuple(int(size) for size in np.atleast_1d(sizes))
-    if len(shape) == 2:
-        shape = (*shape, 1)
-    if len(shape) not in (1, 3) or min(shape) < 1 or int(np.prod(shape)) != n_columns:
-        raise InputError(
-            f"input_shape must be (height, width[, channels]) with {n_columns} numbers in all; got {sizes!r}."
-        )
-    return shape

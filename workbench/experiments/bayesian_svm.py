@@ -64,6 +64,8 @@ def _make(method: str, X: Array, name: str, seed: int, *, points: int | None = N
     from workbench.classifiers.bayesian_svm import ECMSVMClassifier
 
     common: dict[str, Any] = {"classes": np.arange(2), "random_state": seed}
+    if method != "SVM + Platt":
+        common["calibration"] = None  # the paper's probabilities
     points = points or (100 if name in HUNDRED else max(2, round(0.2 * len(X))))
     if method == "ECM":
         return ECMSVMClassifier(**common, **more)
@@ -71,8 +73,6 @@ def _make(method: str, X: Array, name: str, seed: int, *, points: int | None = N
         more = {"n_inducing": points, "batch_size": 10, "epochs": 20} | more
     if method == "S-GPC":
         more = {"n_inducing": points} | more
-    if method in ("S-BSVM", "S-GPC", "GPC"):
-        more["calibration"] = None  # the paper's probabilities
     return make_classifier(REGISTERED[method], **common, **more)
 
 

@@ -256,6 +256,7 @@ def against_gibbs(samples: int = 2000, seed: int = 0, progress: OnProgress = qui
         "prior_mean": 0.0,
         "random_state": seed,
         **KERNEL,
+        **_OWN,
     }
 
     def measured(title: str, fraction: float, name: str, **options: Any) -> Inference:
@@ -270,7 +271,7 @@ def against_gibbs(samples: int = 2000, seed: int = 0, progress: OnProgress = qui
     yield measured("Gibbs", 0.0, "logistic-softmax-gibbs", n_samples=samples)
     for place, (bound, title) in enumerate(INFERENCES.items()):
         # no approximation by inducing points: one at every item
-        yield measured(title, 0.6 + 0.13 * place, "logistic-softmax", bound=bound, n_inducing=len(X), **_OWN)
+        yield measured(title, 0.6 + 0.13 * place, "logistic-softmax", bound=bound, n_inducing=len(X))
 
 
 def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) -> dict[str, float]:
