@@ -186,3 +186,13 @@ def test_a_likelihoods_own_probabilities_are_sharpened_where_they_doubt_too_much
         before[:9],
         atol=1e-12,
     )
+
+
+def test_the_linear_machine_is_never_made_surer():
+    """At 10 to 20 labels of 40 columns the rows left out look easy to it, and new rows are not."""
+    X, y = load_digits(return_X_y=True)
+    powers = []
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(1000)[:20]
+        powers.append(make_classifier("bayesian-svm-linear", random_state=0).fit(X[rows], y[rows]).power_)
+    assert max(powers) <= 1.0
