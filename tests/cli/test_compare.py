@@ -69,6 +69,13 @@ def test_a_study_that_is_no_file_is_not_waited_for(
     assert "a file of a few lines" in refused(capsys, "compare", "--study", place)
 
 
+def test_a_study_takes_no_further_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.toml").write_text("pool = 'iris'\n")
+    for option, value in (("--set", "n_inducing=8"), ("--asked-among", "50"), ("--pool", "iris")):
+        words = refused(capsys, "compare", "--study", tmp_path / "s.toml", "--quiet", option, value)
+        assert f"leave out {option}." in words
+
+
 @pytest.mark.slow
 def test_variation_ratio_beats_random_on_digits(tmp_path: Path) -> None:
     """4 seeds, 10 + 60 labels: mean error at most 0.05, and below random's on at least 3."""

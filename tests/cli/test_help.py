@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from typer.main import get_command
 from tests.cli.calls import ROOT, call
 from workbench.cli.commands import app
 from workbench.cli.operands import parse_settings
+from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
 from workbench.store import Store
 from workbench.work.companion import Companion, DiedError
@@ -43,6 +45,18 @@ def test_help_is_there_for_every_command(capsys: pytest.CaptureFixture[str]) -> 
 def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(command, "--help") == 0
     assert f"Usage: workbench {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["run", "compare"])
+def test_settings_of_runs_are_options_of_both_commands(name: str) -> None:
+    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    options = {p.name: p for p in command.params}
+    settings = [f for f in fields(RunSettings) if isinstance(f.default, str | int | float)]
+    assert len(settings) == 8
+    for setting in settings:
+        option = options[setting.name]
+        assert option.default == setting.default and option.opts == [f"--{setting.name.replace('_', '-')}"]
+        assert option.help[:1].isupper() and option.help.endswith(".") and "Attributes" not in option.help
 
 
 def test_an_option_is_a_switch_or_takes_a_value_in_all_commands() -> None:

@@ -114,14 +114,11 @@ def typed(*names: Any, trust_code: bool = False) -> None:
 
 
 def given(context: Any) -> list[str]:
-    """Names of the options that stood on the command line."""
-    from typer.core import TyperCommand
-
-    assert isinstance(context.command, TyperCommand)
+    """Options that stood on the command line, as --help calls them."""
     return [
-        name
-        for name in context.params
-        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+        option.opts[0]
+        for option in context.command.params
+        if getattr(context.get_parameter_source(option.name), "name", "") == "COMMANDLINE"
     ]
 
 

@@ -21,19 +21,14 @@ from workbench.cli.operands import (
     without_guesses,
 )
 from workbench.cli.options import (
-    Batch,
-    Budget,
-    Fraction,
     Guess,
-    Initial,
-    Measured,
     PoolSet,
     Quiet,
     Seed,
-    Selector,
     Set,
     Target,
     TrustCode,
+    with_settings,
 )
 from workbench.errors import InputError
 from workbench.progress import OnProgress, watched
@@ -51,42 +46,31 @@ if TYPE_CHECKING:
 _SHOWN = 8
 
 
+@with_settings
 def run(
     pool: Annotated[str, Option(help="A name (see `workbench pools`) or a file.")] = "digits",
     target: Target = None,
     pool_set: PoolSet = None,
     classifier: Annotated[str, Option(help="A name or package.module:Class.")] = "large-margin",
-    settings: Set = None,
+    classifier_set: Set = None,
     policy: Annotated[str, Option(help="A name or package.module:function.")] = "margin",
-    selector: Selector = "auto",
-    initial: Initial = "one-per-class",
     guess: Guess = None,
-    budget: Budget = 60,
-    batch: Batch = 1,
-    uniform_share: Annotated[
-        float, Option(help="Share of the questions drawn uniformly, whatever the policy.")
-    ] = 0.0,
     seed: Seed = 0,
-    test_fraction: Fraction = 0.2,
-    measured: Measured = 0,
-    asked_among: Annotated[
-        int,
-        Option(help="Choose questions among at most so many open items, others each round; 0 is all."),
-    ] = 0,
     out: Annotated[
         Path | None,
         Option(metavar="FOLDER", help="Write the bundle here; the same command goes on after a kill."),
     ] = None,
     keep: Annotated[bool, Option("--keep", help="Keep the run in the app's database.")] = False,
     quiet: Quiet = False,
+    **settings: Any,
 ) -> None:
     """Label a pool with its own truth as the oracle, and print how the error falls."""
     from workbench.pools.loading import is_table
     from workbench.sessions.spec import RunSpec
 
-    options = parse_settings(settings or [])
+    options = parse_settings(classifier_set or [])
     of_pool = without_guesses(pool, parse_settings(pool_set or [], "--pool-set"), guess)
-    typed(classifier, policy, selector, options, feature_sets(of_pool))
+    typed(classifier, policy, settings["selector"], options, feature_sets(of_pool))
     if is_table(pool):  # a run is a measurement: what a table leaves open is refused, not guessed
         of_pool = {"strict": True} | of_pool
     spec = RunSpec(
@@ -96,16 +80,9 @@ def run(
         classifier=classifier,
         options=options,
         policy=policy,
-        selector=selector,
-        initial=initial,
-        budget=budget,
-        batch=batch,
-        uniform_share=uniform_share,
         seed=seed,
-        test_fraction=test_fraction,
-        measured=measured,
-        asked_among=asked_among,
         guess=tuple(guess or ()),
+        **settings,
     )
     run_once(spec, out=out, keep=keep, quiet=quiet)
 
@@ -199,6 +176,7 @@ def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:
     )
 
 
+@with_settings
 def compare(
     context: typer.Context,
     pool: Annotated[list[str] | None, Option(help="A name or a file; may be given again.")] = None,
@@ -209,16 +187,10 @@ def compare(
     target: Target = None,
     pool_set: PoolSet = None,
     classifier: Annotated[list[str] | None, Option(help="May be given again.")] = None,
-    settings: Set = None,
+    classifier_set: Set = None,
     policy: Annotated[list[str] | None, Option(help="May be given again.")] = None,
-    selector: Selector = "auto",
-    initial: Initial = "one-per-class",
     guess: Guess = None,
-    budget: Budget = 60,
-    batch: Batch = 1,
     seeds: Annotated[int, Option(help="How many: 0, 1, ...")] = 10,
-    test_fraction: Fraction = 0.2,
-    measured: Measured = 0,
     study: Annotated[
         Path | None, Option(metavar="FILE", help="A TOML file with these settings instead.")
     ] = None,
@@ -230,12 +202,13 @@ def compare(
     ] = None,
     quiet: Quiet = False,
     trust_code: TrustCode = False,
+    **settings: Any,
 ) -> None:
     """Run several policies on the same splits and first labels, seed by seed."""
     from workbench.pools.loading import is_table
     from workbench.studies import StudySpec, load_study
 
-    options = parse_settings(settings or [])
+    options = parse_settings(classifier_set or [])
     of_pool = parse_settings(pool_set or [], "--pool-set")
     if project is not None or question is not None:
         pool, of_pool = answers_of(
@@ -244,12 +217,12 @@ def compare(
     for source in pool or () if project is None else ():
         of_pool = without_guesses(source, of_pool, guess)
         of_pool = {"strict": True} | of_pool if is_table(source) else of_pool
-    typed(classifier, policy, selector, options, feature_sets(of_pool), trust_code=trust_code)
+    typed(classifier, policy, settings["selector"], options, feature_sets(of_pool), trust_code=trust_code)
     if study is not None:
-        free = ("study", "workers", "scheduler", "out", "quiet", "trust_code")
-        more = [n for n in given(context) if n not in free]
+        free = ("--study", "--workers", "--scheduler", "--out", "--quiet", "--trust-code")
+        more = [option for option in given(context) if option not in free]
         if more:
-            raise InputError(f"--study has all settings; leave out --{more[0].replace('_', '-')}.")
+            raise InputError(f"--study has all settings; leave out {more[0]}.")
         run_comparison(load_study(study), out=out, quiet=quiet, workers=workers, scheduler=scheduler)
         return
     spec = StudySpec(
@@ -261,13 +234,8 @@ def compare(
         options=options,
         target=target,
         pool_options=of_pool,
-        selector=selector,
-        initial=initial,
-        budget=budget,
-        batch=batch,
-        test_fraction=test_fraction,
-        measured=measured,
         guess=tuple(guess or ()),
+        **settings,
     )
     run_comparison(spec, out=out, quiet=quiet, workers=workers, scheduler=scheduler)
 
@@ -469,14 +437,16 @@ def list_experiments() -> None:
 @contextmanager
 def steps(quiet: bool) -> Iterator[OnProgress]:
     """A bar of fractions on a terminal's stderr; nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
         yield lambda fraction, message: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda fraction, message: bar.update(task, completed=fraction, description=message[:100])
 
@@ -525,5 +495,7 @@ class _Progress:
 @contextmanager
 def _progress(total: int, quiet: bool) -> Iterator[_Progress]:
     """A bar on a terminal's stderr; elsewhere only what takes long is told."""
+    from rich.console import Console
+
     with steps(quiet) as report:
-        yield _Progress(report if quiet or sys.stderr.isatty() else None, total)
+        yield _Progress(report if quiet or Console(stderr=True).is_terminal else None, total)

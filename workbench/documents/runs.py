@@ -1,5 +1,6 @@
-"""Documents of rounds and saved models."""
+"""Settings of runs; documents of rounds and saved models."""
 
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -13,9 +14,45 @@ from workbench.documents.fields import (
     Long,
     Measure,
     Name,
+    Names,
     Options,
+    Whole,
     Word,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """Settings that a run has and a study, whose runs have them in common; commands take them as options.
+
+    Attributes:
+        target: the column that holds the classes, for files.
+        pool_options: further options of `load_pool`.
+        options: of the classifier; with "choice", "auto" for a new large-margin model.
+        selector: how a batch is chosen: auto, a name or package.module:function.
+        initial: first labels: one-per-class, diverse, diverse:N, random or random:N (N items, or twice the
+            number of classes); none, with a guess.
+        budget: labels to ask for, the first ones not counted.
+        batch: labels to ask for at a time.
+        test_fraction: share of items kept for measuring.
+        uniform_share: share of the questions drawn uniformly, whatever the policy.
+        measured: measure on at most so many of the items kept for it, always the same ones; 0 is all.
+        asked_among: choose questions among at most so many open items, others each round; 0 is all.
+        guess: what is known of the items before any label, as in `simulate`.
+    """
+
+    target: Word | None = None
+    pool_options: Options = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
+    selector: Name = "auto"
+    initial: Name = "one-per-class"
+    budget: Whole = 60
+    batch: Whole = 1
+    test_fraction: float = 0.2
+    uniform_share: float = 0.0
+    measured: Whole = 0
+    asked_among: Whole = 0
+    guess: Names = ()
 
 
 class RoundRecord(Document):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from workbench.documents.fields import Name, Names, Options, Whole, Word
+from workbench.documents.fields import Name, Whole
+from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, check_share
 from workbench.registry import from_file, typed
@@ -41,42 +42,6 @@ def with_choice(classifier: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     if classifier == _CHOOSER and "choice" not in settings:
         settings["choice"] = "fixed" if any(name in settings for name in _CHOSEN) else "auto"
     return settings
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSettings:
-    """Settings of a run that the runs of a study have in common.
-
-    Attributes:
-        target: the column that holds the classes, for files.
-        pool_options: further options of `load_pool`.
-        options: of the classifier; with "choice", "auto" for a new large-margin model.
-        selector: how a batch is chosen: a registry name, "package.module:function" or "auto".
-        initial: the labels before round 0: "one-per-class", "diverse", "diverse:N", "random" or
-            "random:N" (N items; twice the number of classes unless said); "none", with a guess.
-        budget: how many labels are asked for, the initial ones not counted.
-        batch: how many are asked for at a time.
-        test_fraction: share of items kept for measuring.
-        uniform_share: share of the questions drawn uniformly, whatever the policy.
-        measured: how many of the test items the error is measured on, at most: always the same ones, drawn
-            by the seed. 0: all of them.
-        asked_among: how many open items the questions are chosen among, at most, drawn anew in each round.
-            0: all of them.
-        guess: what is known of the items before any label, as in `simulate`.
-    """
-
-    target: Word | None = None
-    pool_options: Options = field(default_factory=dict)
-    options: Options = field(default_factory=dict)
-    selector: Name = "auto"
-    initial: Name = "one-per-class"
-    budget: Whole = 60
-    batch: Whole = 1
-    test_fraction: float = 0.2
-    uniform_share: float = 0.0
-    measured: Whole = 0
-    asked_among: Whole = 0
-    guess: Names = ()
 
 
 @dataclass(frozen=True)

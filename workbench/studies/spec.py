@@ -4,9 +4,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from workbench.documents.fields import Names, Word
+from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
 from workbench.registry import typed
-from workbench.sessions.spec import RunSettings, RunSpec, check_guess, with_choice
+from workbench.sessions.spec import RunSpec, check_guess, with_choice
 
 MAX_RUNS = 100_000
 
