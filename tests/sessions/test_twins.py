@@ -131,7 +131,7 @@ def test_a_run_asks_about_one_of_each_group_and_measures_on_no_copy(initial: Any
     rows = [[*row, "ab"[int(row[0] > 0)]] for row in np.concatenate([X, X[:20]])]
     place = tmp_path / "rows.csv"
     place.write_text("\n".join(["x,y,z,kind", *(",".join(map(str, row)) for row in rows)]), encoding="utf-8")
-    spec = RunSpec(str(place), "kind", classifier="gaussian-process", seed=1)
+    spec = RunSpec(str(place), target="kind", classifier="gaussian-process", seed=1)
     pool = pool_of(spec)
     assert pool.test is not None and np.array_equal(pool.test.test, spec.load_pool().test.test)
     measured = {item % 60 for item in pool.test.test.tolist()}
