@@ -468,7 +468,8 @@ def test_a_warm_start_from_the_optimum_stays(problem):
 def test_float32_agrees(problem):
     Phi, kt, codes = problem
     double = lm.fit(Phi, kt, codes, 3)
-    single = lm.fit(Phi.astype(np.float32), kt.astype(np.float32), codes, 3)
+    # a temperature as a grid of options has it does not change the precision
+    single = lm.fit(Phi.astype(np.float32), kt.astype(np.float32), codes, 3, tau=np.float64(lm.TAU))
     assert single.posterior.mean.dtype == np.float32
     assert single.trace[-1] == pytest.approx(double.trace[-1], rel=1e-3)
     assert Phi @ single.posterior.mean == pytest.approx(Phi @ double.posterior.mean, abs=0.05)

@@ -73,6 +73,17 @@ def test_a_pool_too_big_to_keep_goes_back_to_the_features(monkeypatch: pytest.Mo
     assert model.latent.mean.dtype == np.float64
 
 
+def test_what_would_be_too_big_in_float64_is_kept_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, model, _ = fitted(60)
+    P, B = len(model.estimator.predictor_.whitener), len(model.estimator.predictor_.points)
+    n = len(learner.pool)
+    monkeypatch.setattr(latents_module, "CACHED_BYTES", n * 4 * (P + (B if B > P else 0)))
+    kept = latents_module.PoolLatents(learner.pool.features).of(model.estimator)
+    assert kept is not None
+    expected = model.estimator.predict_latent(learner.pool.features)
+    assert np.abs(kept.mean - expected.mean).max() < 1e-3
+
+
 def test_the_cached_projection_does_not_travel() -> None:
     learner, model, _ = fitted(60)
     assert model.latent is not None

@@ -2,6 +2,7 @@
 
 import contextlib
 import filecmp
+import json
 import multiprocessing
 import os
 import signal
@@ -298,6 +299,19 @@ def test_a_study_may_grow_but_not_change(tmp_path: Path) -> None:
         run_study(small, out=tmp_path / "diary")
 
 
+def test_a_study_of_a_version_that_had_fewer_settings_goes_on(tmp_path: Path) -> None:
+    small = StudySpec("s", pools=("iris",), classifiers=(FAKE,), policies=("random",), seeds=1, budget=2)
+    run_study(small, out=tmp_path / "a")
+    head = tmp_path / "a" / "study.json"
+    document = json.loads(head.read_text())
+    for later in ("uniform_share", "asked_among"):
+        del document[later]
+    head.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"another study \(asked_among 0, not 50\)"):
+        run_study(replace(small, asked_among=50), out=tmp_path / "a")
+    assert len(run_study(replace(small, seeds=2), out=tmp_path / "a").runs) == 2
+
+
 def test_what_cannot_be_run_is_said_before_anything_runs(tmp_path: Path, store: Store) -> None:
     with pytest.raises(InputError, match="no policy"):
         run_study(StudySpec("s", policies=("nope",)), out=tmp_path / "x")
@@ -395,6 +409,7 @@ def test_a_damaged_study_says_one_sentence(tmp_path: Path, damage: str) -> None:
         ("policies = [" + ",".join(f'"p{i}"' for i in range(2000)) + "]\nseeds = 99", "at most 100,000 runs"),
         ("a = " + "[" * 5000, "is not TOML that can be read"),
         ("x" * 2_000_000, "a few lines"),
+        ("pools = 3", "'pools' is 3: input should be a valid list"),
         ('seeds = "' + "9" * 5000 + '"', "'seeds' is"),
         ('"' + "k" * 5000 + '" = 1', "no setting"),
     ],

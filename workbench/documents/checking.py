@@ -74,7 +74,7 @@ def _said(error: ValidationError | RecursionError, schema: type[BaseModel]) -> s
         return "it is nested too deeply"
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "the document"
-    message = str(first["msg"]).removeprefix("Value error, ")
+    message = str(first["msg"]).removeprefix("Value error, ").replace("valid tuple", "valid list")
     message = message[:1].lower() + message[1:]
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
         return f"there is no setting {cut(where)}; there are {listed(schema.model_fields, 30, False)}"

@@ -130,7 +130,7 @@ def fit(
     prior = Posterior.prior(phi.shape[1], n_classes, dtype)
     q: Any = [np.asarray(part, dtype) for part in start or prior]
     state: tuple[Any, ...] = 1.0, 1.0, 0.0
-    limits: tuple[Any, ...] = tau, tolerance
+    limits: tuple[Any, ...] = float(tau), tolerance
     run: Any = partial(newton.climb, data)
     if not every:
         solve = _concrete(_solver, dtype.name, phi.shape[1] >= _BLOCKED)

@@ -58,7 +58,7 @@ class PoolLatents:
         P, B = len(predictor.whitener), len(predictor.points)
         rows, wide = len(self.features), B if B > P else 0
         compact = rows * (4 * P + 8 * B) > CACHED_BYTES
-        if compact and rows * 4 * (P + wide) > (self.most or 0):
+        if compact and rows * 4 * (P + wide) > (self.most or CACHED_BYTES):
             return None
         with self._lock:
             cached = self._cached
