@@ -1,6 +1,6 @@
 """Every format of labels in and out, run bundles, saved models."""
 
-from workbench.exchange.answers import IMPORTS
+from workbench.exchange.answers import format_of
 from workbench.exchange.bundles import (
     BundleFolder,
     RunBundle,
@@ -29,7 +29,6 @@ from workbench.exchange.rows import SCOPES, StoredLabels, label_table
 __all__ = [
     "CARRIED_BY",
     "FORMATS",
-    "IMPORTS",
     "SCOPES",
     "BundleFolder",
     "ImportPlan",
@@ -39,6 +38,7 @@ __all__ = [
     "StoredLabels",
     "Wanted",
     "export_labels",
+    "format_of",
     "import_labels",
     "is_project_bundle",
     "label_table",
