@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from workbench.store.store import Store as Store
 
 __version__ = "0.1.0"
-__all__ = [
-    "InputError",
-    "Pool",
-    "Session",
-    "Store",
-    "__version__",
-    "load_model",
-    "load_pool",
-    "make_classifier",
-    "simulate",
-]
 
 __getattr__ = lazy(
     __name__,
@@ -44,7 +33,3 @@ __getattr__ = lazy(
         "simulate": "workbench.sessions.simulate",
     },
 )
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -355,7 +355,7 @@ _kept_signature = lru_cache(maxsize=256)(signature)
 
 
 def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """`__getattr__` of a package whose names are imported when they are first used.
+    """`__getattr__` of a package whose names are imported when they are first used, and are listed before.
 
     Args:
         package: its name.
@@ -375,4 +375,7 @@ def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
                 "installs everything into .venv of the checkout: use .venv/bin/python, or activate it first."
             ) from error
 
+    namespace = vars(sys.modules[package])
+    namespace["__all__"] = names = sorted(modules)
+    namespace["__dir__"] = lambda: sorted({*namespace, *names})
     return resolve

@@ -46,6 +46,22 @@ def test_a_column_of_labels_that_nothing_tells_is_chosen(home: Path, tmp_path: P
     assert not test.exception and session.state.labels == {0: "high", 1: "high"}
 
 
+def test_a_file_tells_its_format_itself(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdef")), encoding="utf-8")
+    session = Session.create(str(path), pool_options={"id_column": "id"}, classes=["low", "high"])
+    current.keep(session)
+    test = open_page("history", session.id)
+    choice = {"type": "choices", "from_name": "label", "value": {"choices": ["high"]}}
+    tasks = json.dumps([{"data": {"id": "b"}, "annotations": [{"result": [choice]}]}]).encode()
+    test.file_uploader(key="import-file").set_value(("labels.bin", tasks, "")).run()
+    assert "tells no format. Choose one" in texts(test).replace("\\", "")
+    test.file_uploader(key="import-file").set_value(("export.json", tasks, "application/json")).run()
+    assert not test.exception and not test.error and "It would bring: 1 new" in texts(test)
+    test.button(key="import").click().run()
+    assert not test.exception and session.state.labels == {1: "high"}
+
+
 def test_instructions_come_in_with_the_labels_of_a_project_that_has_none(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "i.csv"
     path.write_text("id,x\na,1\nb,2\n", encoding="utf-8")

@@ -318,3 +318,18 @@ def test_who_labels_an_item_after_a_file_has_the_last_word(
     # what people in another file say later counts as where no file had decided
     session.items.import_labels([FileVote(own, c, person) for person in ("dan", "eve", "fay")], "more.json")
     assert session.state.labels[own] == c
+
+
+def test_what_stands_beside_a_text_goes_out_with_it(store: Any, tmp_path: Any) -> None:
+    shown = [
+        ({"letter": f"about parcel {i}", "text": "no item", "from": f"C{i}"}, "ab"[i % 2]) for i in range(6)
+    ]
+    file = tmp_path / "tasks.json"
+    file.write_bytes(tasks(*shown))
+    session = Session.create(
+        str(file), pool_options={"columns": {"letter": "text", "text": "shown", "from": "shown"}}, store=store
+    )
+    rows = list(label_table(session, "everything"))
+    assert [(row["text"], row["from"]) for row in rows] == [
+        (data["letter"], data["from"]) for data, _ in shown
+    ]

@@ -78,6 +78,14 @@ def test_items_on_which_people_of_a_file_differ_are_not_there_already(session: S
     tasks = [{"id": 7, "data": {"id": "f"}, "annotations": [choice(1, "low"), choice(2, "high")]}]
     plan = plan_import(json.dumps(tasks).encode(), session, "label-studio")
     assert (plan.new, plan.same, plan.undecided) == (0, 0, 1)
+    session.items.import_labels(plan.labels(), "theirs.json", corrects=True)
+    assert 5 in session.state.undecided
+    # the same file once more changes nothing; where its people have come to agree, it does
+    again = plan_import(json.dumps(tasks).encode(), session, "label-studio")
+    assert (again.same, dict(again.differ)) == (1, {})
+    tasks[0]["annotations"] = [choice(1, "low"), choice(2, "low")]
+    plan = plan_import(json.dumps(tasks).encode(), session, "label-studio")
+    assert (plan.same, dict(plan.differ)) == (0, {5: ("undecided", "low")})
 
 
 def test_a_column_of_labels_is_named_on_the_command_line(session: Session, tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ def test_the_names_of_the_package_are_those_of_its_modules():
     from workbench.pools.loading import load_pool as opened
 
     assert pools.load_pool is opened and pools.present_sets() is not None
+    names: dict[str, object] = {}
+    exec("from workbench.pools import *", names)
+    assert names["load_pool"] is opened and {"load_pool", "Pool", "POOLS"} <= {*dir(pools)} & {*names}
+    assert "lazy" not in names
     with pytest.raises(AttributeError, match=r"'workbench\.pools' has no attribute 'load_pol'"):
         pools.load_pol  # noqa: B018
     with pytest.raises(ImportError, match="load_pol"):

@@ -82,6 +82,11 @@ def test_a_project_is_pointed_at_the_new_place_of_its_file(
     relocate(session.id, moved, store=store)
     again = Session.open(session.id, store=store)
     assert again.state == before and len(again.pool) == 40
+    # the folder will do, where the file is still called as it was
+    folder = tmp_path / "new home"
+    folder.mkdir()
+    shutil.move(moved, folder)
+    assert relocate(session.id, folder, store=store).pool["name"] == str(folder / moved.name)
 
 
 def test_the_command_line_exports_and_relocates(

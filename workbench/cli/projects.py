@@ -196,8 +196,7 @@ def import_project(
     ] = False,
 ) -> None:
     """Take labels made elsewhere into a project."""
-    from workbench.exchange import plan_import
-    from workbench.exchange.answers import format_of
+    from workbench.exchange import format_of, plan_import
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several
 

@@ -1,9 +1,8 @@
 """Every format of labels in and out, run bundles, saved models."""
 
-from workbench.exchange.answers import IMPORTS
+from workbench.exchange.answers import format_of
 from workbench.exchange.bundles import (
     BundleFolder,
-    RunBundle,
     labelled_items,
     may_be_written,
     read_bundle,
@@ -18,7 +17,6 @@ from workbench.exchange.models import SavedModel, load_model, save_model
 from workbench.exchange.planning import ImportPlan, PredictionPlan, plan_import, plan_predictions
 from workbench.exchange.predictions import predictions_of, read_predictions
 from workbench.exchange.projects import (
-    Wanted,
     is_project_bundle,
     open_bundle,
     wanted_by,
@@ -29,16 +27,14 @@ from workbench.exchange.rows import SCOPES, StoredLabels, label_table
 __all__ = [
     "CARRIED_BY",
     "FORMATS",
-    "IMPORTS",
     "SCOPES",
     "BundleFolder",
     "ImportPlan",
     "PredictionPlan",
-    "RunBundle",
     "SavedModel",
     "StoredLabels",
-    "Wanted",
     "export_labels",
+    "format_of",
     "import_labels",
     "is_project_bundle",
     "label_table",

@@ -109,7 +109,7 @@ def format_of(path: Path | str, data: bytes = b"") -> str:
         return "coco"
     if isinstance(document, list) and document and isinstance(document[0], dict):
         return LABEL_STUDIO if "data" in document[0] else "jsonl"
-    raise InputError(f"The ending of {path} does not tell its format; give --format: {', '.join(IMPORTS)}.")
+    raise InputError(f"The ending of {path} tells no format. Choose one (--format): {', '.join(IMPORTS)}.")
 
 
 def rows_of(data: bytes, format: str) -> Rows:

@@ -117,15 +117,16 @@ def plan_import(data: bytes, session: Session, format: str, column: str = "") ->
         question=session.project.question,
         notes=notes,
     )
-    labels = session.state.labels
+    state = session.state
+    labels = {**state.labels, **dict.fromkeys(state.undecided)}
     known_classes = set(session.classes)
     file_labels = _labels_brought(pairs)
     differ = {
-        item: (labels[item], name or "people differ")
+        item: (labels[item] or "undecided", name or "people differ")
         for item, name in file_labels.items()
         if labels.get(item, name) != name
     }
-    same = sum(name is not None and labels.get(item) == name for item, name in file_labels.items())
+    same = sum(labels.get(item, "") == name for item, name in file_labels.items())
     undecided = sum(name is None and item not in labels for item, name in file_labels.items())
     classes = Counter(row[1] for row in pairs if row[1] not in known_classes)
     slips = {name: _slip(name, session.classes) for name in classes}

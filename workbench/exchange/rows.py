@@ -386,19 +386,19 @@ def own_cells(pool: Any) -> dict[str, Any]:
     from workbench.pools.items import plain
 
     items = pool.items
-    if pool.kind == "text":
-        return {"text": lambda item: items.show(item).text}
+    own: dict[str, Any] = {"text": lambda item: items.show(item).text} if pool.kind == "text" else {}
     cells = items.cells if isinstance(items, RowItems | PhotoItems) else None
     if cells is not None:
         return {name: lambda item, column=column: plain(column[item]) for name, column in cells.items()}
     if isinstance(items, ArrayItems):
         return {name: lambda item, j=j: plain(items.values[item, j]) for j, name in enumerate(items.names)}
     if pool.kind == "image" or len(pool) == 0:
-        return {}  # an image need not be decoded to name it
-    return {
+        return own  # an image need not be decoded to name it
+    shown = {
         name: lambda item, name=name: (items.show(item).row or {}).get(name)
         for name in items.show(0).row or {}
     }
+    return own | shown | own
 
 
 def number_cells(pool: Any) -> dict[str, Callable[[int], float | None]]:

@@ -1,7 +1,7 @@
 """Policies: from what a model believes about a pool to the items worth asking about."""
 
 from workbench.classifiers.argmax import argmax_probabilities
-from workbench.policies.belief import Belief, PolicyFn, Query, Selector
+from workbench.policies.belief import Belief
 from workbench.policies.choose import query, utilities
 from workbench.policies.registry import POLICIES, PolicyEntry
 from workbench.policies.variation import top_variation_ratio, variation_ratio
@@ -10,9 +10,6 @@ __all__ = [
     "POLICIES",
     "Belief",
     "PolicyEntry",
-    "PolicyFn",
-    "Query",
-    "Selector",
     "argmax_probabilities",
     "query",
     "top_variation_ratio",

@@ -7,16 +7,15 @@ from workbench.sessions.asking import Ask
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.operations import Acknowledgement, Operation
+from workbench.sessions.operations import Operation
 from workbench.sessions.oracle import ArrayOracle
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.session import Session
 from workbench.sessions.simulate import Checkpoint, simulate
 from workbench.sessions.spec import RunSpec
-from workbench.store import Event, ProjectState, Store
+from workbench.store import Event, ProjectState
 
 __all__ = [
-    "Acknowledgement",
     "ArrayOracle",
     "Ask",
     "Checkpoint",
@@ -29,7 +28,6 @@ __all__ = [
     "Round",
     "RunSpec",
     "Session",
-    "Store",
     "labelled_at",
     "simulate",
 ]

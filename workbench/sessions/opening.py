@@ -368,7 +368,7 @@ def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -
 
     Args:
         project_id: of the project.
-        path: of the file or folder now.
+        path: of the file or folder now; or of the folder in which a file of the same name lies.
         store: the default database unless given.
 
     Returns:
@@ -382,7 +382,8 @@ def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -
     place = Path(path).expanduser()
     if not place.exists():
         raise InputError(f"There is no file {str(path)!r}.")
-    name = str(place.resolve())
+    inside = place / Path(record.pool["name"]).name
+    name = str((inside if inside.is_file() else place).resolve())
     loaded = load_pool(name, **record.pool.get("options", {}))
     compare_fingerprints(record.fingerprints, loaded.fingerprints, name=name)
     store.update_project(

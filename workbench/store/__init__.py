@@ -3,10 +3,10 @@
 Importing this package does not import SQLAlchemy; `Store.open` does.
 """
 
-from workbench.store.events import KINDS, Event, FileVote
+from workbench.store.events import Event, FileVote
 from workbench.store.fold import EventFold, fold
 from workbench.store.places import workbench_home
-from workbench.store.project_state import AskRecord, Check, Instructions, Note, ProjectState, Vote
+from workbench.store.project_state import AskRecord, Check, Instructions, ProjectState, Vote
 from workbench.store.records import (
     LABEL,
     ONE_CLASS,
@@ -23,7 +23,6 @@ from workbench.store.records import (
 from workbench.store.store import Store
 
 __all__ = [
-    "KINDS",
     "LABEL",
     "ONE_CLASS",
     "QUESTION_KINDS",
@@ -35,7 +34,6 @@ __all__ = [
     "FileVote",
     "Instructions",
     "NewQuestion",
-    "Note",
     "ProjectRecord",
     "ProjectState",
     "ProjectSummary",

@@ -478,7 +478,7 @@ class Looked:
 
 
 def labels_looked_at(
-    say: Say, place: str, database: str, project: str, kind: str, column: str = ""
+    say: Say, place: str, database: str, project: str, kind: str, column: str = "", name: str = ""
 ) -> Looked:
     """Look through a file of labels without taking anything in.
 
@@ -487,13 +487,14 @@ def labels_looked_at(
         place: path of the file.
         database: its address.
         project: id of the project, or of one of its questions.
-        kind: format of the file.
+        kind: format of the file; "" for the one that its name and what it holds tell.
         column: of the labels in a table; "" finds it.
+        name: of the file.
 
     Raises:
-        InputError: as `plan_import` and `read_answers`.
+        InputError: as `format_of`, `plan_import` and `read_answers`.
     """
-    from workbench.exchange import plan_import
+    from workbench.exchange import format_of, plan_import
     from workbench.exchange.imports import ColumnNeeded
     from workbench.exchange.questions import answers_several, read_answers
 
@@ -502,6 +503,7 @@ def labels_looked_at(
     report(0.0, "opening the project")
     session = opened(database, project)
     report(0.2, "reading the file")
+    kind = kind or format_of(name, data)
     if not column and answers_several(data, session, kind):
         return Looked(answers=read_answers(data, session, kind))
     try:
@@ -530,8 +532,8 @@ def labels_taken_in(
         database: its address.
         project: id of the project, or of one of its questions.
         annotator: who takes them in.
-        kind: format of the file.
-        name: of the file, for the record.
+        kind: as of `labels_looked_at`.
+        name: of the file.
         chosen: about the odd rows, as `ImportPlan.labels` takes it.
         column: as of `labels_looked_at`.
 
@@ -539,9 +541,9 @@ def labels_taken_in(
         How many labels, and the id of the event that an undo takes back; None where there is none.
 
     Raises:
-        InputError: as `plan_import` and `read_answers`, or the session's.
+        InputError: as `labels_looked_at`, or the session's.
     """
-    from workbench.exchange import plan_import
+    from workbench.exchange import format_of, plan_import
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several, read_answers, take_answers
 
@@ -550,6 +552,7 @@ def labels_taken_in(
     report(0.0, "opening the project")
     session = opened(database, project).as_annotator(annotator)
     report(0.2, "reading the file")
+    kind = kind or format_of(name, data)
     if not column and answers_several(data, session, kind):
         answers = read_answers(data, session, kind)
         report(0.7, "taking them in")

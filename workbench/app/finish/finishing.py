@@ -251,7 +251,7 @@ def takeaway(session: Session, certificate: Any) -> None:
             ),
             f"{stem(session)}-finished{FORMATS[file_format]}",
             "download-finished",
-            taken=auditing.exported(session, f"the finished set, {NAMES.get(file_format, file_format)}"),
+            taken=auditing.exported(session, f"the finished set, {NAMES[file_format]}"),
         )
         downloads.button(
             "Certificate (JSON)",

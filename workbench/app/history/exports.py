@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.studies.tasks import Looked
 
 NAMES = {
+    "": "As the file tells",
     "csv": "CSV",
     "csv-bom": "CSV for Excel (byte-order mark)",
     "xlsx": "Excel",
@@ -102,7 +103,7 @@ def format_box(session: Any, key: str, **more: Any) -> str:
         st.selectbox(
             "Format",
             [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"],
-            format_func=lambda f: NAMES.get(f, f),
+            format_func=NAMES.__getitem__,
             key=key,
             persist_state="session",
             **more,
@@ -132,7 +133,7 @@ def downloads(session: Any, state: Any) -> None:
             export_scope = st.selectbox(
                 "What",
                 scopes,
-                format_func=lambda scope: _WHAT[scope],
+                format_func=_WHAT.__getitem__,
                 key="export-what",
                 width="stretch",
                 persist_state="session",
@@ -155,9 +156,7 @@ def downloads(session: Any, state: Any) -> None:
                 f"{stem(session)}{FORMATS[file_format]}",
                 "download-labels",
                 disabled=not n_rows,
-                taken=auditing.exported(
-                    session, f"{_WHAT[export_scope].lower()}, {NAMES.get(file_format, file_format)}"
-                ),
+                taken=auditing.exported(session, f"{_WHAT[export_scope].lower()}, {NAMES[file_format]}"),
             )
             button(
                 "Download the project",
@@ -176,7 +175,7 @@ def downloads(session: Any, state: Any) -> None:
 def _importer(session: Any) -> None:
     """Labels from a file."""
     st.caption("Labels made elsewhere, matched by id. One undo takes them all back.")
-    kind = st.selectbox("Format", list(IMPORTS), format_func=lambda f: NAMES.get(f, f), key="import-format")
+    kind = st.selectbox("Format", ["", *IMPORTS], format_func=NAMES.__getitem__, key="import-format")
     file = st.file_uploader(
         "File",
         key="import-file",
@@ -226,6 +225,7 @@ def _looked_at(session: Any, file: Any, kind: str, column: str) -> Looked | None
         session.id,
         kind,
         column,
+        file.name,
         title="Reading the labels",
         data=file.getvalue(),
         session=session,
