@@ -12,9 +12,10 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,19 +71,19 @@ def _table(path: Path, n: int) -> None:
     table.to_csv(path, index=False)
 
 
-def _made(send: Callable[[Any], Any], folder: str, n: int) -> None:
+def _made(out: Connection, folder: str, n: int) -> None:
     """A project of n items, the first of which have a class, with a fit; its id is sent behind the step."""
     from workbench.sessions import Session
 
     os.environ["WORKBENCH_HOME"] = folder
     place = Path(folder) / "table.csv"
     _table(place, n)
-    with _step(send, "project made and fitted, in its own process"):
+    with _step(out, "project made and fitted, in its own process"):
         session = Session.create(
             str(place), pool_options={"target": "class"}, classifier="logistic-regression", annotator="host"
         )
         session.refit()
-    send(session.id)
+    out.send(session.id)
 
 
 def _memory(name: str) -> float:
@@ -94,21 +95,21 @@ def _memory(name: str) -> float:
 
 
 @contextmanager
-def _step(send: Callable[[Step], Any], name: str, bar: set[float] | None = None) -> Iterator[None]:
+def _step(out: Connection, name: str, bar: set[float] | None = None) -> Iterator[None]:
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the most is of this step alone
     begin = time.perf_counter()
     yield
     seconds = time.perf_counter() - begin
-    send(Step(name, seconds, _memory("VmRSS"), _memory("VmHWM"), 0 if bar is None else len(bar)))
+    out.send(Step(name, seconds, _memory("VmRSS"), _memory("VmHWM"), 0 if bar is None else len(bar)))
 
 
-def _written(send: Callable[[Step], Any], session: Any, name: str, what: str, rows: int) -> None:
+def _written(out: Connection, session: Any, name: str, what: str, rows: int) -> None:
     """An export as a page's button has it made, and how often its bar moves: never, where none is shown."""
     from workbench.app.shell import background_files
 
     fractions = set[float]()
     making = background_files.of_project("labels_written", session, name, "csv", what, rows=rows)
-    with _step(send, name, fractions if making.is_long else None):
+    with _step(out, name, fractions if making.is_long else None):
         job = making.begin(session.id, what)
         while job.active:
             job.wait(0.1)
@@ -118,7 +119,7 @@ def _written(send: Callable[[Step], Any], session: Any, name: str, what: str, ro
     job.result.close()
 
 
-def _served(send: Callable[[Step], Any], folder: str, project: str, every_item: bool) -> None:
+def _served(out: Connection, folder: str, project: str, every_item: bool) -> None:
     """Steps of a server, each sent as soon as it is done."""
     os.environ["WORKBENCH_HOME"] = folder
     from streamlit.testing.v1 import AppTest
@@ -129,9 +130,9 @@ def _served(send: Callable[[Step], Any], folder: str, project: str, every_item: 
     from workbench.app.uncertainty import mapping
     from workbench.sessions import insight
 
-    with _step(send, "load"):
+    with _step(out, "load"):
         session = current.opened(project)
-    with _step(send, "first question"):
+    with _step(out, "first question"):
         reply = sync(project, "ann", {"want": 4, "have": []}, "")
     card = reply["queue"][0]
     operation = {
@@ -145,33 +146,33 @@ def _served(send: Callable[[Step], Any], folder: str, project: str, every_item: 
     }
     have = [later["ask"] for later in reply["queue"][1:]]
     number = reply["numbers"]["model"]
-    with _step(send, "answer and next question"):
+    with _step(out, "answer and next question"):
         sync(project, "ann", {"ops": [operation], "want": 1, "have": have, "model": number}, "")
     bar = set[float]()
-    with _step(send, "fit, beside the server", bar):
+    with _step(out, "fit, beside the server", bar):
         fit_process.refit(session, lambda fraction, _: bar.add(fraction))
     model = session.model
     assert model is not None
-    with _step(send, "map"):
+    with _step(out, "map"):
         insight.pool_map(model, "margin")
         mapping.layout(session.pool)
     # the first waits until the process of files has opened the project
     for name in ("labels as a file, first", "labels as a file"):
-        _written(send, session, name, "labels", len(session.state.codes))
+        _written(out, session, name, "labels", len(session.state.codes))
     if every_item:
-        _written(send, session, "every item as a file", "everything", len(session.pool))
+        _written(out, session, "every item as a file", "everything", len(session.pool))
     page = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600).run()
     page.switch_page(str(ROOT / "pages" / "finish.py"))
     page.query_params["project"] = project
-    with _step(send, "finish page"):
+    with _step(out, "finish page"):
         page.run()
-    with _step(send, "finish page, again"):
+    with _step(out, "finish page, again"):
         page.run()
-    with _step(send, "certificate: labels frozen"):
+    with _step(out, "certificate: labels frozen"):
         session.checks.start(0.1, 0.9)
-    with _step(send, "certificate: first check"):
+    with _step(out, "certificate: first check"):
         sync(project, "ann", {"want": 4, "have": [], "mode": "check"}, "")
-    with _step(send, "finish page, checking"):
+    with _step(out, "finish page, checking"):
         page.run()
     if page.exception:
         raise RuntimeError(page.exception)
@@ -179,13 +180,13 @@ def _served(send: Callable[[Step], Any], folder: str, project: str, every_item: 
         process().end()
 
 
-def _graph(send: Callable[[Step], Any], folder: str, project: str) -> None:
+def _graph(out: Connection, folder: str, project: str) -> None:
     os.environ["WORKBENCH_HOME"] = folder
     from workbench.pools.neighbours.graph import Neighbourhood
     from workbench.sessions import Session
 
     session = Session.open(project)
-    with _step(send, "graph of neighbours, in its own process"):
+    with _step(out, "graph of neighbours, in its own process"):
         neighbourhood = Neighbourhood(session.pool)
         if why := neighbourhood.too_few:
             raise RuntimeError(why)
@@ -193,14 +194,14 @@ def _graph(send: Callable[[Step], Any], folder: str, project: str) -> None:
 
 
 def _apart(work: Callable[..., None], *given: Any) -> Iterator[Any]:
-    """What a function sends from a process of its own, as it sends it.
+    """Whatever a function sends from a process of its own, as soon as it does.
 
     Raises:
         RuntimeError: the process failed.
     """
     context = get_context("spawn")
     hear, send = context.Pipe(duplex=False)
-    process = context.Process(target=_sending, args=(work, send, given))
+    process = context.Process(target=work, args=(send, *given))
     process.start()
     send.close()
     with suppress(EOFError):
@@ -209,10 +210,6 @@ def _apart(work: Callable[..., None], *given: Any) -> Iterator[Any]:
     process.join()
     if process.exitcode:
         raise RuntimeError(f"{work.__name__} ended with {process.exitcode}.")
-
-
-def _sending(work: Callable[..., None], send: Any, given: Sequence[Any]) -> None:
-    work(send.send, *given)
 
 
 def steps(n: int, *, graph: bool = True, every_item: bool = False) -> Iterator[Step]:
