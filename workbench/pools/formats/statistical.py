@@ -76,9 +76,9 @@ def read_sas(file: File, options: TableOptions) -> RawTable:
 
     data = file.content(options.max_bytes)
     is_transport = data.startswith(b"HEADER RECORD")
-    parts = _SAS_SET.split(data) if is_transport else [data]
-    notes = (f"The first of its {len(parts) - 1} data sets.",) if len(parts) > 2 else ()
-    data = b"".join(parts[:2])
+    starts = [match.start() for match in _SAS_SET.finditer(data)] if is_transport else []
+    notes = (f"The first of its {len(starts)} data sets.",) if len(starts) > 1 else ()
+    data = data[: starts[1]] if notes else data
 
     def opened(encoding: str | None) -> Any:
         form = "xport" if is_transport else "sas7bdat"
