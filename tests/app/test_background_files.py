@@ -22,6 +22,8 @@ from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import background_files, downloads
 from workbench.errors import Cancelled, InputError
 from workbench.exchange import export_labels
+from workbench.exchange.rows import LabelRows
+from workbench.progress import watched
 from workbench.sessions import Session
 from workbench.store import Store
 from workbench.studies import tasks
@@ -88,6 +90,24 @@ def test_a_file_that_is_made_beside_is_that_made_here(session: Session) -> None:
     with pytest.raises(InputError, match="COCO is for images"):
         written(labels(session, "coco"))
     assert jobs.file_work().pid == first
+
+
+def test_a_file_of_many_rows_says_how_far_it_is_and_ends_where_it_is_told_to(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bar stood still for minutes over a million rows, and a cancel changed nothing."""
+    monkeypatch.setattr(LabelRows.chunks, "__defaults__", (50,))
+    shares: list[float] = []
+    with watched(lambda share, words: shares.append(share)):
+        export_labels(session, "csv", "everything")
+    assert shares == [0.0, 50 / 150, 100 / 150]
+
+    def cancelled(share: float, words: str) -> None:
+        if share:
+            raise Cancelled(words)
+
+    with watched(cancelled), pytest.raises(Cancelled):
+        export_labels(session, "csv", "everything")
 
 
 def test_a_process_that_dies_is_started_again_and_an_import_is_not_made_twice(

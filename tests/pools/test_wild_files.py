@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -354,6 +355,20 @@ def test_cells_of_weka_are_read_as_they_were_meant() -> None:
     assert rows["more"].tolist() == ["so, so", "'tis", ""]
     sparse = "@attribute n numeric\n@attribute k {'a, b',c}\n@data\n{0 3, 1 c}\n{}\n{1 'a, b'}\n"
     assert read_rows(sparse.encode(), file_name="s.arff")["k"].tolist() == ["c", "a, b", "a, b"]
+
+
+def test_a_long_quoted_cell_of_weka_takes_no_more_than_a_few_copies_of_itself() -> None:
+    """A file of 60 MB took 4 GB: the matcher kept a mark for each sign between the quotes."""
+    head = b"@attribute text string\n@attribute more string\n@data\n"
+    rows = read_rows(head + b"'a',b\n", file_name="t.arff")  # what is imported first counts for nothing
+    tracemalloc.start()
+    rows = read_rows(head + b"'" + b"x" * 300_000 + b"',b\n", file_name="t.arff")
+    with pytest.raises(InputError, match=r"Line 4 of t\.arff has 1 cells for 2 attributes"):
+        read_rows(head + b"'" * 300_000, file_name="t.arff")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(rows["text"][0]) == 300_000
+    assert peak < 20 * 300_000
 
 
 def test_of_a_transport_file_of_several_data_sets_the_first_is_read() -> None:

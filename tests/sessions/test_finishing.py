@@ -249,6 +249,19 @@ def test_two_people_on_one_check_the_first_answer_counts(tmp_path):
     assert session.checks.state().wrong == 0
 
 
+def test_labels_of_items_that_were_not_frozen_are_none_of_frozen_labels(tmp_path):
+    """Neither of one among the frozen items nor of one behind all of them."""
+    session, truth = made(tmp_path, n=60)
+    for item in (7, 59):
+        session.items.label(item, truth[item])
+    session.checks.start(of="column:llm")
+    for item in (7, 59):
+        session.items.label(item, next(name for name in PETS if name != truth[item]))
+    assert session.checks.state().labelled_since == 0
+    session.items.label(58, truth[58])
+    assert session.checks.state().labelled_since == 1
+
+
 def test_a_label_given_since_leaves_the_check_as_it_is(tmp_path):
     session, truth = made(tmp_path, n=60)
     started = session.checks.start(of="column:llm")
@@ -256,6 +269,7 @@ def test_a_label_given_since_leaves_the_check_as_it_is(tmp_path):
     session.items.label(item, truth[item])
     now = session.checks.state()
     assert now.labelled_since == 1 and now.evidence.checks == 0
+    assert now.frozen.place_of[now.frozen.items].tolist() == list(range(60))
     assert session.checks.next().item == item  # drawn is drawn: asked again, blind
     session.checks.answer(session.checks.next().id, truth[item])
     session.items.clear([item])

@@ -628,9 +628,9 @@ def checksum_of(labels: Mapping[str, str]) -> str:
     Returns:
         Of a JSON list [id, class] a line, sorted by id, in ASCII.
     """
-    checksum = hashlib.sha256()
+    checksum, text = hashlib.sha256(), json.encoder.encode_basestring_ascii  # a tenth of the time of dumps
     for item in listed_order(labels):
-        checksum.update((json.dumps([item, labels[item]], separators=(",", ":")) + "\n").encode("ascii"))
+        checksum.update(f"[{text(item)},{text(labels[item])}]\n".encode("ascii"))
     return checksum.hexdigest()
 
 

@@ -16,6 +16,7 @@ from workbench.errors import InputError
 from workbench.pools.images.photos import PhotoItems
 from workbench.pools.items import ArrayItems, RowItems
 from workbench.pools.tables.exported import COLUMNS, TAKEN
+from workbench.progress import tell
 from workbench.reading import cut, valid_text, valid_texts
 from workbench.sessions.certifying import machine_part
 from workbench.sessions.guessing import weights_of
@@ -119,6 +120,7 @@ class RowsOut:
     def chunks(self, size: int = CHUNK) -> Iterator[list[dict[str, Any]]]:
         """The rows, so many at a time."""
         for start in range(0, len(self.items), size):
+            tell(start / len(self.items), "writing the rows")
             yield [self.row(item) for item in self.items[start : start + size]]
 
 

@@ -82,9 +82,11 @@ class Frozen:
         return {}
 
     @cached_property
-    def place_of(self) -> Mapping[int, int]:
-        """Item -> its place among the frozen labels."""
-        return {item: place for place, item in enumerate(self.items.tolist())}
+    def place_of(self) -> Ints:
+        """[M] place of each item among the frozen labels, -1 of one between them."""
+        places = np.full(int(self.items.max()) + 1, -1)
+        places[self.items] = np.arange(self.size)
+        return places
 
     def order(self, count: int) -> Ints:
         """[n] places of the first `count` draws."""

@@ -259,7 +259,10 @@ def _labelled_since(frozen: Frozen, state: ProjectState) -> int:
     return sum(
         1
         for item, vote in state.standing.items()
-        if item in place_of and vote.event > frozen.started and vote.role != "check"
+        if vote.event > frozen.started
+        and vote.role != "check"
+        and item < len(place_of)  # the pool may have grown since
+        and place_of[item] >= 0
     )
 
 

@@ -22,6 +22,8 @@ from workbench.reading import json_lines, listed, parse_json
 
 MAX_DOCUMENT = 64 << 20
 """Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
+MAX_PARTS = 4_000_000
+"""Most lists and objects of one, each of which takes up to 250 bytes."""
 LABEL = "label"
 _FILLED = re.compile(rb"^[^\S\n]*\S", re.MULTILINE)  # a line that is not blank
 
@@ -68,10 +70,11 @@ def read_document(file: File, options: TableOptions) -> RawTable:
         InputError: as `read_lines`.
     """
     data, encoding_problems = _content(file, options)
-    if len(data) > MAX_DOCUMENT:
+    parts = data.count(b"[") + data.count(b"{")
+    if len(data) > MAX_DOCUMENT or parts > MAX_PARTS:
         raise InputError(
-            f"{file.name} has {len(data):,} bytes; the limit of one JSON document is {MAX_DOCUMENT:,}. "
-            "Use JSON lines, an object a line (.jsonl)."
+            f"{file.name} has {len(data):,} bytes and about {parts:,} lists and objects; the limits of "
+            f"one JSON document are {MAX_DOCUMENT:,} and {MAX_PARTS:,}. Use JSON lines (.jsonl)."
         )
     if _is_lines(data):
         return read_lines(file, options)

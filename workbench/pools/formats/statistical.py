@@ -24,7 +24,8 @@ _ATTRIBUTE = re.compile(
     r"""^[^\S\n]*@attribute\s+('(?:[^'\\\n]|\\.){0,999}'|"(?:[^"\\\n]|\\.){0,999}"|[^\s{]+)\s*(\{[^\n]*|\w+)""",
     re.MULTILINE | re.IGNORECASE,
 )
-_CELL = r"""\s*((?:\d+ +)?(?:'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|[^{0}]*?))\s*{0}"""
+# nothing of a quoted cell is given back: each sign that might be takes the matcher 150 bytes
+_CELL = r"""\s*((?:\d+ +)?(?:'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+"|[^{0}]*?))\s*{0}"""
 _SIGNS = {"n": "\n", "t": "\t", "r": "\r"}
 _DATA = re.compile(r"^[^\S\n]*@data\b.*$", re.MULTILINE | re.IGNORECASE)
 _SAS_SET = re.compile(rb"(?=HEADER RECORD\*{7}MEMB(?:ER|V8) )")
@@ -75,9 +76,9 @@ def read_sas(file: File, options: TableOptions) -> RawTable:
 
     data = file.content(options.max_bytes)
     is_transport = data.startswith(b"HEADER RECORD")
-    parts = _SAS_SET.split(data) if is_transport else [data]
-    notes = (f"The first of its {len(parts) - 1} data sets.",) if len(parts) > 2 else ()
-    data = b"".join(parts[:2])
+    starts = [match.start() for match in _SAS_SET.finditer(data)] if is_transport else []
+    notes = (f"The first of its {len(starts)} data sets.",) if len(starts) > 1 else ()
+    data = data[: starts[1]] if notes else data
 
     def opened(encoding: str | None) -> Any:
         form = "xport" if is_transport else "sas7bdat"
@@ -181,7 +182,7 @@ def _row(line: str, zeros: Sequence[str]) -> list[str]:
             if not index.isdecimal() or len(index) > 9 or int(index) >= len(row):
                 return []
             row[int(index)] = "".join(value)
-    return list(map(_unquoted, row))
+    return list(map(_unquoted, row)) if len(row) == len(zeros) else row
 
 
 def _cells(line: str) -> list[str]:
