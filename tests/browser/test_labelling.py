@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmarks.driving import HOST, PATIENCE, Server, visit
+from benchmarks.driving import HOST, PATIENCE, Server, settled, visit
 from tests.browser.homes import store_of
 
 DESK = f"{HOST}?.shadowRoot"
@@ -84,6 +84,7 @@ def exported(page: Any, what: str = "") -> pd.DataFrame:
     if what:
         page.locator(".st-key-export-what").get_by_role("combobox").click()
         page.get_by_role("option", name=what).click()
+        settled(page)  # the link takes what the page last drew
     page.wait_for_selector(".st-key-download-labels a")
     with page.expect_download() as download:
         page.click(".st-key-download-labels a")
