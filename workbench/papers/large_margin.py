@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Floats
-from workbench.experiments.data import available, short
-from workbench.experiments.reproduce import Context, Report
 from workbench.metrics import paired_counts, rank_methods
+from workbench.papers.data import available, short
+from workbench.papers.reproduce import Context, Report
 from workbench.studies.fits import measured_fit, opened, split_arrays
 
 # name -> title, registry name, options

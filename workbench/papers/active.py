@@ -6,9 +6,9 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.exchange.files import json_text
-from workbench.experiments.data import available, short
-from workbench.experiments.reproduce import Context, Report
 from workbench.metrics import paired_counts, wilcoxon_p
+from workbench.papers.data import available, short
+from workbench.papers.reproduce import Context, Report
 from workbench.studies.fits import POKER, opened, split_arrays
 from workbench.studies.statistics import Curves, rank_curves, rank_policies
 from workbench.writing import write_whole

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Floats
-from workbench.experiments.reproduce import Context, Report
+from workbench.papers.reproduce import Context, Report
 from workbench.studies.calibration import (
     KERNELS,
     LIKELIHOODS,

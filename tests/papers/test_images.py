@@ -3,8 +3,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from workbench.errors import Cancelled
-from workbench.experiments import images
-from workbench.experiments.reproduce import EXPERIMENTS, reproduce
+from workbench.papers import images
+from workbench.papers.reproduce import EXPERIMENTS, reproduce
 
 
 @pytest.fixture

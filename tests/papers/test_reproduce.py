@@ -15,12 +15,12 @@ import pytest
 from workbench import work
 from workbench.classifiers import make_classifier
 from workbench.errors import Cancelled, InputError
-from workbench.experiments import active as active_module
-from workbench.experiments import data, errata, logistic_softmax
-from workbench.experiments.active import active
-from workbench.experiments.data import paper_sets
-from workbench.experiments.logistic_softmax import seconds_to_reach
-from workbench.experiments.reproduce import (
+from workbench.papers import active as active_module
+from workbench.papers import data, errata, logistic_softmax
+from workbench.papers.active import active
+from workbench.papers.data import paper_sets
+from workbench.papers.logistic_softmax import seconds_to_reach
+from workbench.papers.reproduce import (
     EXPERIMENTS,
     Condition,
     Context,
@@ -192,7 +192,7 @@ def test_a_part_is_taken_over_only_with_its_program_and_its_data(
     assert [there(), there()] == [0, 1] and CALLS == [7]
     rows(1)
     assert [there(), there()] == [0, 1] and CALLS == [7, 7], "other data"
-    monkeypatch.setattr("workbench.experiments.reproduce.code_hash", lambda: "another program")
+    monkeypatch.setattr("workbench.papers.reproduce.code_hash", lambda: "another program")
     assert [there(), there()] == [0, 1] and CALLS == [7, 7, 7]
     with (tmp_path / "cache" / "g.jsonl").open("ab") as file:
         file.write(b"what is this\n")
@@ -327,10 +327,10 @@ def planted_part(
 def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = (*(f"set{i}" for i in range(6)), "poker")
     sets = data.PaperSets(names, {"pmlb:letter": "Install it."})
-    monkeypatch.setattr("workbench.experiments.data.paper_sets", lambda: sets)
-    monkeypatch.setattr("workbench.experiments.active.part", planted_part)
+    monkeypatch.setattr("workbench.papers.data.paper_sets", lambda: sets)
+    monkeypatch.setattr("workbench.papers.active.part", planted_part)
     asked: list[dict[str, object]] = []
-    monkeypatch.setattr("workbench.experiments.active.full_error", lambda **key: asked.append(key) or 0.1)
+    monkeypatch.setattr("workbench.papers.active.full_error", lambda **key: asked.append(key) or 0.1)
     context = Context("lmgp-active", tmp_path / "a", tmp_path / "cache", quick=True, max_rows=80)
     report = active(context)
     assert any("letter. Install it." in cap for cap in context.caps)

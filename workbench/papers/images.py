@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
-from workbench.experiments.reproduce import Context, Report
+from workbench.papers.reproduce import Context, Report
 from workbench.pools import load_pool
 from workbench.studies.calibration import scores
 

@@ -8,7 +8,7 @@ from scipy.special import digamma, expit, ndtr
 from scipy.stats import poisson
 
 from workbench.arrays import Floats
-from workbench.experiments.reproduce import Context, Report
+from workbench.papers.reproduce import Context, Report
 
 
 class Erratum(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.geometry import Geometry
 from workbench.errors import InputError
-from workbench.experiments.reproduce import Context, Report
 from workbench.metrics import area_under_roc
+from workbench.papers.reproduce import Context, Report
 from workbench.pools import load_pool
 from workbench.studies.fits import compile_first, measured_fit, some_rows
 

@@ -9,7 +9,7 @@ from workbench.pools.datasets.catalogue import catalogue
 from workbench.studies.fits import POKER
 
 if TYPE_CHECKING:
-    from workbench.experiments.reproduce import Context
+    from workbench.papers.reproduce import Context
 
 
 class PaperSets(NamedTuple):
