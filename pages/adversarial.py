@@ -5,7 +5,7 @@ import streamlit as st
 from workbench.app.access import current
 from workbench.app.compare import attack_form, attack_results, robustness
 from workbench.app.shell import widgets
-from workbench.app.words.glossary import explain
+from workbench.app.words.text import explain
 
 st.title("Adversarial", help=explain("detector", "AUC", "strength"))
 st.markdown(

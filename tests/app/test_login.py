@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from workbench.app import server
-from workbench.app.access import current, login, sharing, tokens, way_back
+from workbench.app.access import current, login, sharing, tokens
 from workbench.app.compare import comparison, robustness
 from workbench.app.desk import routes
 from workbench.app.lessons import together
@@ -434,7 +434,7 @@ def test_the_page_that_was_asked_for_comes_after_the_log_in(guarded: dict[str, A
     def page(request: Request) -> Response:
         return RedirectResponse("/") if request.url.path == login.CALLBACK else HTMLResponse("a page")
 
-    app = way_back.WayBack(Starlette(routes=[Route("/{path:path}", page)]))
+    app = login.WayBack(Starlette(routes=[Route("/{path:path}", page)]))
     client = TestClient(app, base_url="https://label.example.org", follow_redirects=False)
 
     def after(query: str) -> str:
@@ -457,7 +457,7 @@ def test_the_page_that_was_asked_for_comes_after_the_log_in(guarded: dict[str, A
     ask("/")
     assert after("state=a&error=x") == "/?log-in=denied"
     for elsewhere in ("//evil.example", "https://evil.example", "/label\r\nx: y", "/\\evil.example"):
-        client.cookies.set(way_back.COOKIE, quote(elsewhere, safe=""))
+        client.cookies.set(login.COOKIE, quote(elsewhere, safe=""))
         assert after("state=a&code=b") == "/"
 
 
@@ -647,7 +647,7 @@ def test_pages_are_drawn_for_who_is_logged_in(
 
 def test_the_way_back_is_kept_below_the_servers_own_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two servers under one name do not read each other's."""
-    monkeypatch.setattr(way_back.login, "is_encrypted", lambda: False)
+    monkeypatch.setattr(login, "is_encrypted", lambda: False)
     for base, path in (("", "/"), ("wb", "/wb/")):
         monkeypatch.setattr("streamlit.get_option", lambda name, base=base: base)
-        assert f"; Path={path}; HttpOnly" in way_back._cookie("/label")[1].decode()
+        assert f"; Path={path}; HttpOnly" in login._cookie("/label")[1].decode()

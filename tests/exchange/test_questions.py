@@ -88,7 +88,7 @@ def test_a_bundle_keeps_what_is_about_items_where_it_counts(store, tmp_path):
 
 
 def test_a_bundle_with_two_questions_of_one_name_is_refused(store, tmp_path):
-    from workbench.exchange.checksums import sealed
+    from workbench.exchange.files import sealed
 
     write_project_bundle(tmp_path / "b", answered(store))
     place = tmp_path / "b"

@@ -16,9 +16,8 @@ from workbench import work
 from workbench.classifiers import make_classifier
 from workbench.errors import Cancelled, InputError
 from workbench.papers import active as active_module
-from workbench.papers import data, errata, logistic_softmax
+from workbench.papers import errata, logistic_softmax
 from workbench.papers.active import active
-from workbench.papers.data import paper_sets
 from workbench.papers.logistic_softmax import seconds_to_reach
 from workbench.papers.reproduce import (
     EXPERIMENTS,
@@ -26,8 +25,10 @@ from workbench.papers.reproduce import (
     Context,
     Figure,
     Finding,
+    PaperSets,
     Report,
     Table,
+    paper_sets,
     reproduce,
     write_report,
 )
@@ -326,8 +327,8 @@ def planted_part(
 
 def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = (*(f"set{i}" for i in range(6)), "poker")
-    sets = data.PaperSets(names, {"pmlb:letter": "Install it."})
-    monkeypatch.setattr("workbench.papers.data.paper_sets", lambda: sets)
+    sets = PaperSets(names, {"pmlb:letter": "Install it."})
+    monkeypatch.setattr("workbench.papers.reproduce.paper_sets", lambda: sets)
     monkeypatch.setattr("workbench.papers.active.part", planted_part)
     asked: list[dict[str, object]] = []
     monkeypatch.setattr("workbench.papers.active.full_error", lambda **key: asked.append(key) or 0.1)

@@ -15,7 +15,7 @@ from workbench.pools import encoders, feature_map_from_json, load_pool, read_row
 from workbench.pools.features import cache
 from workbench.pools.features.cache import WorkCache, cached_features, saved_map
 from workbench.pools.features.vectors import VectorFeatureMap
-from workbench.pools.replay import with_saved_map
+from workbench.pools.loading import with_saved_map
 from workbench.writing import write_whole
 
 

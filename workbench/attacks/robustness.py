@@ -10,8 +10,7 @@ import numpy as np
 
 from workbench import metrics
 from workbench.arrays import Array, Floats, Ints
-from workbench.attacks import ATTACKS, LOSSES
-from workbench.attacks.inputs import check_images, check_strengths, loss_of
+from workbench.attacks import ATTACKS, LOSSES, check_images, check_strengths, loss_of
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError

@@ -10,7 +10,6 @@ from workbench.exchange.bundles import (
     write_zip,
     zipped,
 )
-from workbench.exchange.history import CARRIED_BY
 from workbench.exchange.imports import import_labels
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
@@ -22,7 +21,7 @@ from workbench.exchange.projects import (
     wanted_by,
     write_project_bundle,
 )
-from workbench.exchange.rows import SCOPES, StoredLabels, label_table
+from workbench.exchange.rows import CARRIED_BY, SCOPES, StoredLabels, label_table
 
 __all__ = [
     "CARRIED_BY",

@@ -10,15 +10,14 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.answers import MAX_LABELS, Places, Row, Rows, rows_of
-from workbench.exchange.finished_sets import column_of, table_of
+from workbench.exchange.auditing import column_of, table_of
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import Choice, votes_of
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
-from workbench.pools.tables.exported import is_exported, is_label
 from workbench.pools.tables.options import READING
 from workbench.pools.tables.second_readings import VoteColumns, uses_of_items
-from workbench.pools.tables.uses import CLASS_NAMES
+from workbench.pools.tables.uses import CLASS_NAMES, is_exported, is_label
 from workbench.reading import cut, letters, reading
 from workbench.reading import listed as quoted
 from workbench.store import LABEL, FileVote

@@ -1,6 +1,9 @@
 """Parts that several figures are made of: panels, lines, class marks, error bars, colour bars, sizes."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -402,3 +405,23 @@ def enlarge(fig: go.Figure, scale: float) -> None:
         grown = round((scale - 1) * 18 * (1 + two))
         fig.layout.margin.t += grown + round((scale - 1) * 16)
         fig.layout.legend.y += grown / plot_height(fig.layout.height, fig.layout.margin.t)
+
+
+FILE = Path(__file__).with_name("examples.json")
+WORDS = "This is an example"
+
+
+@cache
+def _figures() -> dict[str, Any]:
+    figures: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return figures
+
+
+def example(name: str) -> go.Figure:
+    """An example of a figure, on made numbers and greyed.
+
+    Args:
+        name: "comparison", "attack", "error", "doubt", "reliability", "answers", "wrong_labels", or "class"
+            for a comparison of random questions with a class's.
+    """
+    return go.Figure(_figures()[name])

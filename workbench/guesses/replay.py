@@ -14,7 +14,7 @@ from workbench.guesses.columns import columns_like, is_empty, of_cells, of_proba
 from workbench.guesses.guess import Guess
 from workbench.guesses.names import Terms, descriptions, of_class_vectors, of_names, terms_of
 from workbench.guesses.sources import columns_of, guess_of, texts_in, uses_encoder
-from workbench.pools.features.texts import texts_of
+from workbench.pools.cells import texts_of
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap, Pool
 

@@ -13,8 +13,7 @@ from workbench.guesses.guess import Guess
 from workbench.guesses.names import descriptions, of_class_vectors, of_names
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
-from workbench.pools.items import plain
-from workbench.pools.pool import Pool
+from workbench.pools.pool import Pool, plain
 
 _CONFIDENCE = re.compile("conf|score|certain|prob", re.IGNORECASE)
 KNOWN = "names, column:NAME, column:NAME:CONFIDENCE, columns:PREFIX*"

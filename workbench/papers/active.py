@@ -7,8 +7,7 @@ import numpy as np
 from workbench.arrays import Floats
 from workbench.exchange.files import json_text
 from workbench.metrics import paired_counts, wilcoxon_p
-from workbench.papers.data import available, short
-from workbench.papers.reproduce import Context, Report
+from workbench.papers.reproduce import Context, Report, available, short
 from workbench.studies.fits import POKER, opened, split_arrays
 from workbench.studies.statistics import Curves, rank_curves, rank_policies
 from workbench.writing import write_whole

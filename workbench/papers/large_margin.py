@@ -7,8 +7,7 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.metrics import paired_counts, rank_methods
-from workbench.papers.data import available, short
-from workbench.papers.reproduce import Context, Report
+from workbench.papers.reproduce import Context, Report, available, short
 from workbench.studies.fits import measured_fit, opened, split_arrays
 
 # name -> title, registry name, options

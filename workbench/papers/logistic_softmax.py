@@ -9,8 +9,7 @@ import numpy as np
 from workbench.arrays import Floats
 from workbench.classifiers.geometry import Geometry
 from workbench.errors import InputError
-from workbench.papers.data import short
-from workbench.papers.reproduce import Context, Report
+from workbench.papers.reproduce import Context, Report, short
 from workbench.pools import load_pool
 from workbench.studies.fits import measured_fit, some_rows
 

@@ -6,6 +6,8 @@ paper's figure, ours, a verdict by a stated rule), tables and figures. It is wri
 tables as CSV and the figures as HTML, and as PNG where a browser is found.
 """
 
+from __future__ import annotations
+
 import json
 import os
 from collections import Counter
@@ -26,9 +28,11 @@ from workbench.csv_writing import csv_text
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.files import json_text
 from workbench.pools.datasets import known
+from workbench.pools.datasets.catalogue import catalogue
 from workbench.progress import OnProgress, duration, quiet
 from workbench.reading import reading
 from workbench.registry import Entry, Registry, written_entries
+from workbench.studies.fits import POKER
 from workbench.writing import alone_in, write_whole
 
 Verdict = Literal["reproduced", "partly", "not reproduced"]
@@ -652,3 +656,49 @@ def reproduce(
         parts=context.found["asked"],
     )
     return report, path
+
+
+class PaperSets(NamedTuple):
+    """The 68 sets of the large-margin papers.
+
+    Attributes:
+        names: what `load_pool` takes, small sets first.
+        missing: those whose file is not here, with how to get it.
+    """
+
+    names: tuple[str, ...]
+    missing: dict[str, str]
+
+
+def paper_sets() -> PaperSets:
+    """PMLB sets of 3 or more classes and 128 or more rows, MNIST left out; poker by its generator.
+
+    Raises:
+        InputError: not one of them is here.
+    """
+    entries = [e for e in catalogue() if e.group == "pmlb" and e.paper68]
+    local_sets = sorted((e for e in entries if e.path is not None), key=lambda e: e.n_items * e.n_features)
+    missing = {e.full_name: e.how for e in entries if e.path is None and e.name != POKER}
+    if not local_sets:
+        first = entries[0]
+        raise InputError(
+            f"None of the {len(entries)} PMLB sets is on this machine. {first.how} Or point WORKBENCH_DATA "
+            "at a folder that holds pmlb/NAME/NAME.tsv.gz."
+        )
+    return PaperSets((*(e.full_name for e in local_sets), POKER), missing)
+
+
+def short(name: str) -> str:
+    """A set's name without its group."""
+    return name.partition(":")[2] or name
+
+
+def available(context: Context) -> list[str]:
+    """The names of `paper_sets`; those that are missing are a cap of the report."""
+    sets = paper_sets()
+    if sets.missing:
+        context.caps.append(
+            f"{len(sets.missing)} set(s) not on this machine: {', '.join(map(short, sets.missing))}. "
+            + next(iter(sets.missing.values()))
+        )
+    return list(sets.names)

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError, StorageError, install_command
 from workbench.reading import checked_texts, cut, reason
-from workbench.store.database_errors import said_plainly
+from workbench.store.database_errors import retried, said_plainly, was_cut_off
 from workbench.store.fair_semaphore import FairSemaphore
-from workbench.store.places import private_file, workbench_home
 from workbench.store.pool_files import FOLDER
-from workbench.store.retry import retried, was_cut_off
+from workbench.writing import private_file, workbench_home
 
 # How long a write waits for another program's.
 LOCKED_SECONDS = 30.0

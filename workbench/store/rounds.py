@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.arrays import Array
+from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
 from workbench.store.database import Tables, tables
+from workbench.store.database_errors import retried
 from workbench.store.events import now
 from workbench.store.records import RoundRecord
-from workbench.store.retry import retried
-from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -9,11 +9,11 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.store.database import Database, Tables, tables
+from workbench.store.database_errors import retried
 from workbench.store.events import now
 from workbench.store.pool_files import found_here
 from workbench.store.processes import Lease, is_alive, this_process
 from workbench.store.records import RUN_STATES, RunRecord, StudyRecord
-from workbench.store.retry import retried
 
 
 class Runs(Tables):

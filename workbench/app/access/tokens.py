@@ -13,8 +13,7 @@ from typing import Any
 from itsdangerous import BadData, URLSafeSerializer
 
 from workbench.errors import InputError
-from workbench.store.places import private_folder, workbench_home
-from workbench.writing import write_whole
+from workbench.writing import private_folder, workbench_home, write_whole
 
 HOURS = 12
 _FILE = "desk.key"

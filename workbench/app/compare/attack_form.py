@@ -11,8 +11,7 @@ from workbench.app.access import current
 from workbench.app.compare import robustness
 from workbench.app.data import forms
 from workbench.app.shell import widgets
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import plural, show_error, verbatim
+from workbench.app.words.text import explain, plural, show_error, verbatim
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as classifier_title

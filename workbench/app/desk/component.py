@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, tokens
 from workbench.app.access.current import PERSON_COOKIE
-from workbench.app.desk import checking, instruction_sheet, questions
+from workbench.app.desk import instruction_sheet, questions
+from workbench.app.desk.cards import CHECK_MODE
 from workbench.app.desk.keys import MAX_BUTTONS, class_keys
 from workbench.app.desk.operations import EVERY
 from workbench.app.desk.requests import ADDRESS
@@ -135,7 +136,7 @@ def mount(
         on: whether checks go on although it is decided.
         figures: whether the page will draw some below.
     """
-    mode = checking.MODE if checks else EVERY if every else ""
+    mode = CHECK_MODE if checks else EVERY if every else ""
     asked, commands = questions.Desk.of(session, {"mode": mode}).asked()
     data = _common(session) | {
         "cookie": PERSON_COOKIE,

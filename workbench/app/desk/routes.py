@@ -13,14 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from workbench.app.access import tokens
-from workbench.app.desk import (
-    cards,
-    checking,
-    finding,
-    instruction_sheet,
-    operations,
-    questions,
-)
+from workbench.app.desk import cards, finding, instruction_sheet, operations, questions
 from workbench.app.desk.acknowledgements import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured
 from workbench.app.serving import limits
@@ -246,7 +239,7 @@ def instructions(project: str, person: str, body: Mapping[str, Any], token: str)
         body: mode, "check" while labels are checked: then without examples.
         token: for the addresses of pictures.
     """
-    blind = body.get("mode") == checking.MODE
+    blind = body.get("mode") == cards.CHECK_MODE
     return instruction_sheet.sheet(session_of(project, person), ADDRESS, token, examples=not blind)
 
 

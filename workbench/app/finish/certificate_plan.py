@@ -12,8 +12,7 @@ import streamlit as st
 from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.app.shell import frame, labelling_speed, widgets
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import percent, plural, refused, verbatim
+from workbench.app.words.text import explain, percent, plural, refused, verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

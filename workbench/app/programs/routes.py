@@ -26,7 +26,7 @@ from workbench.reading import cut
 
 if TYPE_CHECKING:
     from workbench.sessions import Ask, Session
-    from workbench.store.program_keys import ApiKey
+    from workbench.store.people import ApiKey
 
 MOST_QUESTIONS = 16
 MOST_LABELS = 1_000

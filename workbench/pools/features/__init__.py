@@ -15,7 +15,7 @@ FEATURE_MAPS = {
     "numbers": "workbench.pools.features.numbers:NumberMap",
     "table": "workbench.pools.features.table:TableFeatureMap",
     "mixed": "workbench.pools.features.table:TableFeatureMap",
-    "image": "workbench.pools.features.pixels:ImageFeatureMap",
+    "image": "workbench.pools.features.numbers:ImageFeatureMap",
     "pieces": "workbench.pools.features.pieces:PiecesFeatureMap",
     "shapes": "workbench.pools.features.shapes:ShapesFeatureMap",
     "vectors": "workbench.pools.features.vectors:VectorFeatureMap",

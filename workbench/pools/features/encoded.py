@@ -10,9 +10,9 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
+from workbench.pools.cells import texts_of
 from workbench.pools.encoders import of_document, open_encoder, weights_of
-from workbench.pools.features.pixels import white_of
-from workbench.pools.features.texts import texts_of
+from workbench.pools.features.numbers import white_of
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap
 from workbench.reading import cut

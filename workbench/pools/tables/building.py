@@ -26,9 +26,8 @@ from workbench.pools.features.vectors import without_features
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
 from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, stack_images
 from workbench.pools.images.photos import PhotoItems, Photos, dropped_note, photo_pool, read_photos
-from workbench.pools.items import RowItems, RowNumbers, TextItems
 from workbench.pools.notebooks import counted
-from workbench.pools.pool import FeatureMap, Pool
+from workbench.pools.pool import FeatureMap, Pool, RowItems, RowNumbers, TextItems
 from workbench.pools.tables.columns import Column, typical
 from workbench.pools.tables.examination import Examination
 from workbench.pools.tables.report import refusal
