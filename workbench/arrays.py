@@ -1,4 +1,4 @@
-"""Array aliases shared by every floor."""
+"""Array aliases shared by every floor, and arrays inside JSON documents."""
 
 from base64 import b64decode, b64encode
 from hashlib import blake2b

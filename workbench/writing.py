@@ -1,4 +1,4 @@
-"""Writing files so that they are whole or not there."""
+"""Files that are whole or not there, the place of a person's projects, and what only they may read."""
 
 import os
 import re

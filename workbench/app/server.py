@@ -1,4 +1,4 @@
-"""The server: options, themes, headers, the engine's warm-up, `serve`."""
+"""The server: options, themes, headers, its log, the engine's warm-up, `serve`."""
 
 import asyncio
 import json

@@ -31,8 +31,7 @@ from workbench.cli.options import (
     with_settings,
 )
 from workbench.errors import InputError
-from workbench.progress import OnProgress, watched
-from workbench.work.timeleft import TimeLeft
+from workbench.progress import OnProgress, TimeLeft, watched
 
 if TYPE_CHECKING:
     from workbench.metrics import LabelsSaved

@@ -10,10 +10,15 @@ from workbench.exchange.bundles import (
     write_zip,
     zipped,
 )
-from workbench.exchange.imports import import_labels
+from workbench.exchange.imports import (
+    ImportPlan,
+    PredictionPlan,
+    import_labels,
+    plan_import,
+    plan_predictions,
+)
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
-from workbench.exchange.planning import ImportPlan, PredictionPlan, plan_import, plan_predictions
 from workbench.exchange.predictions import predictions_of, read_predictions
 from workbench.exchange.projects import (
     is_project_bundle,

@@ -1,4 +1,4 @@
-"""The table of labels: what is known of each item, a few thousand rows at a time."""
+"""The tables of labels and of what people did, a few thousand rows at a time."""
 
 from __future__ import annotations
 

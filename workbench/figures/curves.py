@@ -1,4 +1,4 @@
-"""Learning curves, with a band over seeds, and values that the stopping rule looks at, by labels."""
+"""Learning curves, with a band over seeds, values that the stopping rule looks at, and sparklines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The pool on a plane: every item coloured by a measure, labelled items marked, decision regions behind."""
+"""The pool on a plane: items coloured by a measure, decision regions behind; and the classes of one item."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One function that opens every kind of pool."""
+"""One function that opens every kind of pool, and its rows and features later."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.pools.encoded import with_named_features
+from workbench.pools.datasets.catalogue import POOLS
+from workbench.pools.encoded import other_encoder, with_named_features
 from workbench.pools.features import feature_map_from_json
-from workbench.pools.features.encoded import other_encoder
 from workbench.pools.features.table import TableFeatureMap
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import call_with_options, format_of
@@ -22,7 +22,6 @@ from workbench.pools.images.photos import PhotoItems, Photos
 from workbench.pools.neighbours.twins import groups_of
 from workbench.pools.pool import ArrayItems, ImageItems, Pool, RowItems, TextItems
 from workbench.pools.python_objects import held_file
-from workbench.pools.registry import POOLS
 from workbench.pools.sources import ArraySource, Source, transformed
 from workbench.pools.tables.options import READING, SHORT
 from workbench.reading import cut, reading

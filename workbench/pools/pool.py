@@ -1,4 +1,4 @@
-"""Pool to be labelled: its items and its test split."""
+"""Pool to be labelled: its items as they are shown, and its test split."""
 
 from __future__ import annotations
 

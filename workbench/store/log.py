@@ -20,7 +20,7 @@ from workbench.reading import checked_texts, valid_text
 from workbench.store.database import NUMBER, Database, tables
 from workbench.store.database_errors import retried
 from workbench.store.events import ANSWERS, SOURCE, STAGES, UNDOABLE, Event, now
-from workbench.store.rounds import insert_round
+from workbench.store.runs import insert_round
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

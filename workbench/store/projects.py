@@ -31,7 +31,7 @@ from workbench.store.records import (
     ProjectSummary,
     WholeProject,
 )
-from workbench.store.rounds import insert_round, round_state_of, rounds_of
+from workbench.store.runs import insert_round, round_state_of, rounds_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -13,8 +13,7 @@ from typing import Any
 from workbench.store.copies import Copies
 from workbench.store.database import address_of
 from workbench.store.people import Audit, People, ProgramKeys
-from workbench.store.rounds import Rounds
-from workbench.store.runs import Runs
+from workbench.store.runs import Rounds, Runs
 
 
 class Store(Copies):

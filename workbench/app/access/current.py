@@ -19,9 +19,9 @@ from workbench.app.access import login
 from workbench.app.serving import fit_process
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.errors import InputError, OutgrownError
+from workbench.progress import TimeLeft
 from workbench.work import memory
 from workbench.work.memory import give_back
-from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
     from workbench.sessions import Session

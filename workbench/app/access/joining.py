@@ -15,7 +15,6 @@ import streamlit as st
 from workbench.app.access import current, login
 from workbench.app.words.text import plural, verbatim
 from workbench.errors import install_command
-from workbench.sessions.presence import LATELY, people_of
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -97,6 +96,8 @@ def network_address() -> str:
 def presence_table(shared: Session) -> None:
     """People who are there and their speed; looks again by itself."""
     import pandas as pd
+
+    from workbench.sessions.presence import LATELY, people_of
 
     with shared.log.snapshot():
         people, moment = people_of(shared.state, shared.log.events), datetime.now(UTC)

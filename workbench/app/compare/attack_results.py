@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from workbench.app.compare import robustness
+from workbench.app.compare import attack_form
 from workbench.app.compare.attack_form import ALONE, CONTROL, model_title, opened_project
 from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.shell import downloads, widgets
@@ -77,7 +77,7 @@ def facts(outcome: AttackOutcome) -> list[str]:
         model_title(spec.classifier),
         f"the own model of {verbatim(spec.project, 60)}"
         if spec.project
-        else verbatim(robustness.pools().get(spec.pool) or title_of_pool(spec.pool), 60),
+        else verbatim(attack_form.pools_of_images().get(spec.pool) or title_of_pool(spec.pool), 60),
         plural(outcome.n_train, "label")
         + (f", fitted in {outcome.fit_seconds:.1f} s" if outcome.fit_seconds else ""),
         f"{n} attacked, {percent(outcome.clean_accuracy)} right before"
@@ -390,7 +390,7 @@ def closely(outcome: AttackOutcome, attack: str, strength: float) -> None:
 
 def trio(clean: Any, attacked: Any, shape: tuple[int, ...], strength: float) -> None:
     """The clean image, what was added, and the attacked image, below each other."""
-    from workbench.figures.thumbnails import magnified, sheet
+    from workbench.figures.parts import magnified, sheet
 
     def eight(image: Any) -> Any:
         return np.rint(255 * np.clip(image, 0, 1)).astype(np.uint8)

@@ -83,7 +83,7 @@ def draw(project: str, pool: Pool) -> None:
         return
     from PIL import Image
 
-    from workbench.figures.thumbnails import sheet, tile
+    from workbench.figures.parts import sheet, tile
     from workbench.writing import private_folder
 
     place = thumbnail(project)

@@ -1,4 +1,4 @@
-"""Cards: all that is needed to show one question, as JSON."""
+"""Cards: all that is needed to show one question or check, as JSON."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def model_input(pool: Pool, item: int) -> dict[str, Any]:
     Raises:
         InputError: there is no such item.
     """
-    from workbench.pools.model_input import model_input_of
+    from workbench.pools.encoded import model_input_of
 
     if not 0 <= item < len(pool):
         raise InputError(f"There is no item {item}.")

@@ -1,4 +1,4 @@
-"""The instructions at the desk: what is told, what of it is new to a person, and examples of the classes."""
+"""The instructions at the desk: their Markdown, what of them is new to a person, examples of the classes."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.desk import cards
 from workbench.app.desk.acknowledgements import MOST_CARDS
-from workbench.app.desk.keys import COMMANDS, MAX_BUTTONS, class_keys, keys_for
-from workbench.app.desk.operations import EVERY
+from workbench.app.desk.operations import COMMANDS, EVERY, MAX_BUTTONS, class_keys, keys_for
 from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.sessions.asking_items import ItemAsk

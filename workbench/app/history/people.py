@@ -1,4 +1,4 @@
-"""The part People of History: what several people mean together, and how each of them does."""
+"""The part People of History: how far several people agree, and how each of them does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared parts of the Lessons page and the Calibration page's experiments."""
+"""Shared parts of the Lessons page and the Calibration page's experiments, and the guesses of a class."""
 
 import re
 import secrets

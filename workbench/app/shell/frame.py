@@ -15,8 +15,7 @@ from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import labelling_speed, missing_pool, palette, widgets
 from workbench.app.words.text import one_line, percent, plural, show_error, verbatim
 from workbench.errors import InputError
-from workbench.progress import duration
-from workbench.work.timeleft import NOTICE
+from workbench.progress import NOTICE, duration
 
 if TYPE_CHECKING:
     from workbench.sessions import Session

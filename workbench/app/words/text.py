@@ -1,4 +1,4 @@
-"""Text that people wrote, shown exactly as they wrote it."""
+"""Text that people wrote, shown exactly as they wrote it, and terms that pages explain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening known data sets: from a data folder, or through the packages of those who publish them."""
+"""Opening known data sets: scikit-learn's, from a data folder, or through those who publish them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Tables of Arrow as cells, wherever they come from; and files of them: Feather, and Arrow's own."""
+"""Tables of Arrow as cells, and files of them: Feather, and Arrow's own; sizes are read off first."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence

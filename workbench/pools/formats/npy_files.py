@@ -1,4 +1,4 @@
-"""NPY and NPZ files: nothing is unpickled, and sizes are checked before anything is read."""
+"""NPY and NPZ files: nothing is unpickled, sizes are checked first, the same arrays give the same bytes."""
 
 import io
 import zipfile

@@ -10,8 +10,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import image_pool
-from workbench.pools.cells import EXACT, Numbers, plain_text, read_numbers
-from workbench.pools.dates import ISO, date_format
+from workbench.pools.cells import EXACT, ISO, Numbers, date_format, plain_text, read_numbers
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
 from workbench.pools.features.table import (

@@ -1,4 +1,4 @@
-"""Uses of the columns of a table: said by a person, or guessed from what they hold."""
+"""Uses of the columns of a table: said by a person, told by our own exports, or guessed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,17 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.errors import InputError
-from workbench.pools.cells import BLANKS, EXACT, MOST, is_text, read_numbers, read_texts
-from workbench.pools.dates import FORMATS, date_format, is_date
+from workbench.pools.cells import (
+    BLANKS,
+    EXACT,
+    FORMATS,
+    MOST,
+    date_format,
+    is_date,
+    is_text,
+    read_numbers,
+    read_texts,
+)
 from workbench.reading import cut, listed
 
 USES = ("number", "category", "text", "date", "shown", "id", "class", "picture", "leave out")
@@ -70,7 +79,7 @@ class ColumnUse:
         use: one of `USES`.
         empty: one of `EMPTY`; "" for ids and classes (where an empty cell is an item without a class) and
             for columns left out.
-        format: of dates, one of `workbench.pools.dates.FORMATS`; "" finds it.
+        format: of dates, one of `workbench.pools.cells.FORMATS`; "" finds it.
         decimal: of numbers written as text, "." or ","; "" is the table's, or found.
         guessed: whether nobody said so: what the guess decides is told as long as it stands.
     """
