@@ -1,6 +1,7 @@
 """Sessions shared by the tabs of a process, and what a page run asks of the database."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -47,6 +48,21 @@ def test_a_server_that_comes_back_opens_the_project_where_people_are_at_work(
     current.open_recent()
     assert list(current._OPEN) == [session.id]
     assert current.opened(session.id)._questions._cold is not None
+
+
+def test_what_opening_left_is_looked_through_before_anybody_waits(made: Callable[[], Session]) -> None:
+    labelled(made(), 1)
+    generations: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        generations.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        current.open_recent()
+    finally:
+        gc.callbacks.remove(note)
+    assert generations[-1] == 2
 
 
 def test_the_first_page_waits_for_the_project_where_people_are_at_work(

@@ -268,7 +268,7 @@ def nothing(session: Session) -> None:
 
 def begin(session: Session, of: str, error: float, confidence: float, per_class: bool) -> None:
     """Freeze the labels and go on with the checks, or say why not."""
-    with refused():
+    with refused(), st.spinner("Freezing the labels and the order of their checks", show_time=True):
         session.checks.start(error, confidence, of=of, per_class=per_class)
         for name in (ANEW, ON):
             st.session_state.pop(name, None)
