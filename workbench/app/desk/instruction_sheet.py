@@ -129,7 +129,8 @@ def nodes(text: str, pictures: Mapping[str, str]) -> list[Node]:
 
     markdown-it-py reads it (CommonMark and tables). Drawn are headings, paragraphs, lists, quotes, tables,
     blocks of code, rules; strong and emphasised words, code, links to http, https and mailto, and
-    pictures that the project keeps. Whatever else stands in the text, tags and scripts among it, is shown as it was typed.
+    pictures that the project keeps. Whatever else stands in the text, tags and
+    scripts among it, is shown as it was typed.
 
     Args:
         text: Markdown.
