@@ -65,11 +65,11 @@ def test_a_share_is_drawn_uniformly_and_the_rest_stays() -> None:
 def test_there_is_one_default() -> None:
     from inspect import signature
 
-    from workbench.app.data.forms import Settings
     from workbench.cli import models, runs
+    from workbench.documents.projects import ProjectSettings
     from workbench.sessions import RunSpec, Session, simulate
 
-    for called in (simulate, RunSpec, Session.create, Settings, runs.run, models.score):
+    for called in (simulate, RunSpec, Session.create, ProjectSettings, runs.run, models.score):
         assert signature(called).parameters["policy"].default == DEFAULT_POLICY  # type: ignore[arg-type]
 
 

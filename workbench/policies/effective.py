@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from workbench.policies.belief import Belief, Query
 
 DEFAULT_POLICY = "margin"
-UNIFORM_SHARE = 0.1
-"""Of the questions of a new project."""
 SEEKING_POLICY = "variance"
 _LONGEST_SEARCH = 100  # labels, and ten more a class: a class may be declared that the pool has not
 

@@ -14,8 +14,6 @@ from workbench.policies.effective import DEFAULT_POLICY, check_share
 from workbench.registry import from_file, typed
 from workbench.sessions.start import parse_initial
 
-EVALUATION_SHARE = 0.1
-EARLY_SHARE = 0.25
 MEASURED = 20_000
 """Test items that a new project is measured on at most: then 95 % of an error lies within 0.007."""
 _CHOOSER = "large-margin"

@@ -401,8 +401,6 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
             raise InputError(f"{head} is not a study's. Choose another folder.")
         # more seeds, policies, classifiers or pools only add runs, and runs know what they are
         grows = {"name", "pools", "classifiers", "policies", "seeds"}
-        # a version that did not know a setting ran with what it is unless given
-        present = study_document(StudySpec(spec.name)) | present
         # without a large-margin model there was no choice of a geometry that could differ
         chose = "large-margin" in (present.get("classifiers") or ())
         options = {} if chose or "choice" in (present.get("options") or {}) else {"choice"}
