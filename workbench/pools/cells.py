@@ -6,15 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats
+from workbench.numpy_predictor import BLANKS, MARKS, bare
 
-BLANKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
-"""Texts that stand for an empty cell in a feature column (not in a target, where any text is a class)."""
-_MARKS = (
-    "-|--|–|—|?|.|na|n/a|n.a.|nan|-nan|null|none|nil|unknown|missing|<na>|nat|#n/a|#n/a n/a|#na|1.#ind"
-    "|\\n|-1.#ind|1.#qnan|-1.#qnan|#div/0!|#name?|#null!|#num!|#ref!|#value!|#spill!|#calc!|(empty)|(blank)|"
-)
-MARKS = frozenset(_MARKS.split("|"))
-"""What stands for an empty cell among numbers and dates, in small letters: pandas' list, Excel's errors."""
+__all__ = ["BLANKS", "MARKS", "bare"]  # a model that is taken away reads cells, too
+
 
 AMBIGUOUS = "?"
 """Of a column whose commas or points may be decimal signs or stand between groups of three digits."""
@@ -27,16 +22,6 @@ _BY_COMMA = re.compile(rf"[-+]?([1-9]\d{{0,2}}(\.\d{{3}})+|\d+)(,\d+)?{_EXPONENT
 _BY_POINT = re.compile(rf"[-+]?([1-9]\d{{0,2}}(,\d{{3}})+|\d+)(\.\d*)?{_EXPONENT}")
 _POINTS = rf"[-+]?[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
 _COMMAS = rf"[-+]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
-_MONEY = (
-    "(?:[A-Z]{0,2}[$€£¥₹₽₩₺₴₪฿₫₦₱]|USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|RUB|BRL|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK"
-    r"|HUF|TRY|MXN|ZAR|KRW|SGD|HKD|Rs\.?|Fr\.|kr\.?|zł|Kč|Ft|lei)?"
-)
-_GROUPED = r"[1-9]\d{0,2}(?:([\s'’])\d{3}(?:\5\d{3})*)(?:[.,]\d+)?"
-AMOUNT = (
-    rf"(\()?([-+]?)\s*{_MONEY}\s*([-+]?)\s*({_GROUPED}|\d[\d.,]*(?:[eE][-+]?\d+)?|[.,]\d+)"
-    rf"\s*(%?)(?:\.-)?\s*{_MONEY}(\))?"
-)
-"""A number as people write it: a bracket, signs, digits, the mark between groups, per cent, a bracket."""
 
 
 class Numbers(NamedTuple):
@@ -81,15 +66,6 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
     texts[missing] = ""
     empty = frozenset(blanks)
     return texts, missing | np.array([text in empty for text in texts.tolist()], dtype=bool)
-
-
-def bare(text: str) -> str:
-    """A number without currency, brackets, per cent, and spaces or apostrophes between groups of digits."""
-    match = re.fullmatch(AMOUNT, text.replace("\u2212", "-").replace("–", "-"))
-    if not match or bool(match[1]) != bool(match[7]) or bool(match[1]) + len(match[2] + match[3]) > 1:
-        return text
-    digits = match[4].replace(match[5] or " ", "") + "e-2" * bool(match[6])
-    return "-" * bool(match[1]) + match[2] + match[3] + digits
 
 
 def read_numbers(column: Any, decimal: str = "") -> Numbers:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.pools.cells import MARKS, Numbers, filled_texts, is_text
+from workbench.numpy_predictor import MARKS, zoneless
+from workbench.pools.cells import Numbers, filled_texts, is_text
 
 ISO = "ISO 8601"
 _DAYS = (
@@ -28,17 +29,6 @@ FORMATS = (
 )
 """Ways of writing dates that are known; where two read a column as well, the earlier one is taken."""
 _DAYLESS = frozenset(_TIMES)
-ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "CET": 60, "CEST": 120, "BST": 60} | {
-    f"{place}{season}T": 60 * (i - 8 + (season == "D")) for i, place in enumerate("PMCE") for season in "SD"
-}
-"""Minutes east of UTC of zones that are written with letters."""
-_MONTHS = (
-    "jän=Jan|januar=January|jänner=January|februar=February|mär=Mar|mrz=Mar|märz=March|mai=May|juni=June"
-    "|juli=July|sept=Sep|okt=Oct|oktober=October|dez=Dec|dezember=December"
-    "|jan=Jan|feb=Feb|mar=Mar|apr=Apr|jun=Jun|jul=Jul|aug=Aug|sep=Sep|oct=Oct|nov=Nov|dec=Dec"
-)
-MONTHS = dict(pair.split("=") for pair in _MONTHS.split("|"))
-"""German names of months and those that a dot may follow, in small letters, in English."""
 
 _DAY = 86_400.0
 _BEFORE = 25_567 * _DAY  # from 1 January 1900, the day of a time without one, to 1970
@@ -170,19 +160,6 @@ def read_dates(column: Any, form: str) -> Numbers:
     form = form or date_format(column) or ISO
     values[filled] = _seconds([texts[i] for i in filled], form) / _DAY
     return Numbers(values, blank, np.isnan(values) & ~blank)
-
-
-def zoneless(text: str) -> tuple[str, int]:
-    """A date as its formats write it, without a zone, and the zone's minutes east of UTC."""
-    text = re.sub(r" ?\([^)]*\)$", "", " ".join(text.split()))  # "(Central European Standard Time)"
-    text = re.sub(r"[^\W\d_]{3,9}\b\.?", lambda m: MONTHS.get(m[0].lower().rstrip("."), m[0]), text)
-    text = re.sub(r"(?<=\d)(st|nd|rd|th)\b", "", re.sub(r"(?i)(?<=\d) ?([ap])\.?m\b\.?", r" \1M", text))
-    zone = re.search(rf"(?<=[\dM]) ?({'|'.join(ZONES)})(?![A-Za-z])", text)
-    offset = re.search(r"(?<=[\dMTC]) ?([-+])(\d\d?):?(\d\d)?(?= \d{4}$|$)", text) if ":" in text else None
-    east = int(f"{offset[1]}1") * (60 * int(offset[2]) + int(offset[3] or 0)) if offset else 0
-    for match in filter(None, (offset, zone)):
-        text = text[: match.start()] + text[match.end() :]
-    return text, east + (ZONES[zone[1]] if zone else 0)
 
 
 def _seconds(texts: list[str], form: str) -> Array:
