@@ -59,7 +59,6 @@ ALLOWED = {
     # what is given to these is bytes, an open file, or a File
     "pools/images/decoding.py": "bytes",
     "exchange/labels.py": "bytes",
-    "numpy_predictor.py": "copied as a predict.py, whose user names the file; pickles are refused",
     "pools/formats/huggingface.py": "bytes",
     "pools/formats/sheet_scan.py": "bytes",
     "pools/formats/idx.py": "a File",

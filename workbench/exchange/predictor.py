@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -98,7 +99,7 @@ def write_predictor(folder: Path | str, saved: SavedModel) -> Path:
     text = json.dumps(export.document, ensure_ascii=False).encode()
     arrays = export.arrays | {"document": np.frombuffer(text, dtype=np.uint8)}
     write_whole(place / "model.npz", arrays_to_bytes(arrays))
-    write_whole(place / "predict.py", Path(numpy_predictor.__file__).read_bytes())
+    write_whole(place / "predict.py", inspect.getsource(numpy_predictor).encode())
     write_whole(place / "README.md", _readme(export, saved).encode())
     return place
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.errors import InputError
-
 if TYPE_CHECKING:
     from numpy.random import Generator
 
@@ -60,16 +58,6 @@ def effective_policy(
         return EffectivePolicy(policy)
     listing = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
     return EffectivePolicy(SEEKING_POLICY, f"looking for {listing}: none seen yet")
-
-
-def check_share(share: float) -> None:
-    """Refuse a share of uniform questions that is none.
-
-    Raises:
-        InputError: outside [0, 1].
-    """
-    if not 0.0 <= share <= 1.0:
-        raise InputError(f"The share of uniform questions must lie in [0, 1]; got {share}.")
 
 
 def mix_uniform(answer: Query, belief: Belief, share: float, rng: Generator) -> Query:
