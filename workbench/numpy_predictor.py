@@ -243,7 +243,7 @@ def resized(image: Any, size: Any) -> Any:
     return image.astype(np.float32)
 
 
-def copies_of(m: Any, image: Any) -> Any:
+def copies_of(m: Any, image: Any, resize: Any = resized) -> Any:
     """Copies of an image [h, w(, 3)], in [0, 1]: the whole, and where there are two what stands out in it."""
     image = np.asarray(image, np.float32) / np.float32(m["white"])
     if image.ndim == 3 and not m["colour"]:
@@ -251,11 +251,11 @@ def copies_of(m: Any, image: Any) -> Any:
     if image.ndim == 2 and m["colour"]:
         image = np.repeat(image[..., None], 3, axis=2)
     if m["copies"] == 1:
-        return [on_canvas(m["canvas"], image)]
+        return [on_canvas(m["canvas"], image, resize)]
     factor = min(1.0, 2 * max(m["canvas"]) / max(image.shape[:2]))
     if factor < 1:
-        image = resized(image, [max(1, round(s * factor)) for s in image.shape[:2]])
-    return [on_canvas(m["canvas"], part) for part in (image, standing_out(image))]
+        image = resize(image, [max(1, round(s * factor)) for s in image.shape[:2]])
+    return [on_canvas(m["canvas"], part, resize) for part in (image, standing_out(image))]
 
 
 def standing_out(image: Any) -> Any:
@@ -274,11 +274,11 @@ def standing_out(image: Any) -> Any:
     return image[r, c]
 
 
-def on_canvas(canvas: Any, image: Any) -> Any:
+def on_canvas(canvas: Any, image: Any, resize: Any = resized) -> Any:
     """An image [h, w(, 3)] on the canvas; what it does not fill has its border's mean."""
     factor = min(c / s for c, s in zip(canvas, image.shape, strict=False))
     size = [max(1, min(c, round(s * factor))) for c, s in zip(canvas, image.shape, strict=False)]
-    small = image if image.shape[:2] == tuple(canvas) else resized(image, size)
+    small = image if image.shape[:2] == tuple(canvas) else resize(image, size)
     if size == list(canvas):
         return small
     out = np.empty((*canvas, *image.shape[2:]), np.float32)
