@@ -28,7 +28,6 @@ from workbench.studies.study import (
     made_with,
     read_study,
     run_study,
-    study_document,
     study_from,
 )
 from workbench.studies.workers import Failure, RunJob, simulate_remotely, unpacked
@@ -353,7 +352,7 @@ def test_a_study_from_toml(tmp_path: Path) -> None:
     assert spec == StudySpec(
         "mine", pools=("iris",), policies=("margin", "random"), seeds=3, budget=5, options={"n_inducing": 8}
     )
-    assert study_from(study_document(spec)) == spec
+    assert study_from(spec.to_json()) == spec
     for text, message in (
         ("polices = []", "no setting 'polices'"),
         ("seeds = 'many'", "'seeds' is 'many'"),

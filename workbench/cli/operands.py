@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
+from workbench.reading import names_in
 
 if TYPE_CHECKING:
     from workbench.pools.formats.files import File
@@ -184,7 +185,7 @@ def _text(value: object) -> str:
 def question_given(text: str) -> tuple[str, list[str]] | str:
     """NAME, a yes / no question, or NAME=CLASS,CLASS,..."""
     name, equals, classes = text.partition("=")
-    return (name, [word.strip() for word in classes.split(",") if word.strip()]) if equals else name
+    return (name, names_in(classes)) if equals else name
 
 
 def say_notes(pool: Pool) -> None:

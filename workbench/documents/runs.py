@@ -54,6 +54,11 @@ class RunSettings:
     asked_among: Count = 0
     guess: Names = ()
 
+    def to_json(self) -> dict[str, Any]:
+        """A JSON document of all settings; `RunSpec.from_json` and `study_from` are the ways back."""
+        plain = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
+        return plain | {"options": dict(self.options), "pool_options": dict(self.pool_options)}
+
 
 class RoundRecord(Document):
     """A round: of a run, or with what it was made from, of a project."""

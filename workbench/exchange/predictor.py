@@ -385,5 +385,5 @@ From Python, in this folder:
     P = predict.predict_proba(rows)   # [n, C], columns as in predict.load()["classes"]
 
 `rows` are what the file holds: a list of {{column: cell}} for a CSV, an array for an NPY.
-The numbers are those of Workbench to 0.000001. `model.npz` holds plain arrays; nothing in it is executed.
+The numbers are those of Workbench to 0.00001. `model.npz` holds plain arrays; nothing in it is executed.
 """

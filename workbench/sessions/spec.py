@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.documents.checking import checked_settings
@@ -114,14 +114,6 @@ class RunSpec(RunSettings):
             ) from error
         return pool if pool.test is not None else pool.split(self.seed, self.test_fraction)
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON document; `from_json` is the way back."""
-        document = asdict(self)
-        document["pool_options"] = dict(self.pool_options)
-        document["options"] = dict(self.options)
-        document["guess"] = list(self.guess)
-        return document
-
     @classmethod
     def from_json(
         cls, document: Mapping[str, Any], *, where: str = "The run", trust_code: bool = False
@@ -137,10 +129,7 @@ class RunSpec(RunSettings):
             InputError: fields there are not, or values of the wrong kind.
         """
         settings = checked_settings(cls, document, where, "has another specification")
-        try:
-            return cls(**from_file(settings, where, trust_code=trust_code))
-        except TypeError as error:
-            raise InputError(f"This is not a run's specification: {error}.") from error
+        return cls(**from_file(settings, where, trust_code=trust_code))
 
 
 def check_guess(guess: Sequence[str], initial: str) -> None:
