@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 CAN = "large-margin, logistic-softmax, svgp-softmax and logistic-regression"
 _WORDS, _NAMES_WORDS = r"\b\w+\b", r"\b\w\w+\b"  # of features; scikit-learn's own, of guesses
-_ONE_LINE = 110
 
 
 class _Made:
