@@ -12,8 +12,7 @@ from workbench.app.data.cards import face, picture, project_picture, thumbnail
 from workbench.app.programs import control
 from workbench.app.serving import uploads
 from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import PER_CENT, one_line, percent, plural, show_error, verbatim
+from workbench.app.words.text import PER_CENT, explain, one_line, percent, plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
 from workbench.store import Store
@@ -69,7 +68,7 @@ def card(name: str) -> None:
 
 def lead(opened: Any) -> None:
     """The open project before all others: how far it is, what that means, and the way on."""
-    from workbench.figures.sparkline import sparkline
+    from workbench.figures.curves import sparkline
 
     with opened.log.snapshot():
         sentence, meaning = labelling_speed.progress(opened)

@@ -47,7 +47,7 @@ FLOORS = {
     "sessions": 6,
     "exchange": 7,
     "studies": 8,
-    "experiments": 8.5,
+    "papers": 8.5,
     "app": 9,
     "main": 10,
     "cli": 10,

@@ -230,7 +230,7 @@ def test_vectors_of_classes_are_a_guess_at_photos(tmp_path):
     from PIL import Image
 
     from workbench.guesses import names_speak
-    from workbench.guesses.replay import SavedGuesses
+    from workbench.guesses.sources import SavedGuesses
     from workbench.pools.features.vectors import VectorFeatureMap
 
     rng = np.random.default_rng(0)
@@ -278,7 +278,7 @@ def test_vectors_of_classes_are_a_guess_at_photos(tmp_path):
 
 @pytest.mark.parametrize("confident", [False, True])
 def test_a_guess_at_a_new_row_does_not_depend_on_the_rows_beside_it(tmp_path, confident):
-    from workbench.guesses.replay import SavedGuesses
+    from workbench.guesses.sources import SavedGuesses
 
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2, 200)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
-from workbench.app.compare import comparison, comparison_results, comparison_sources
+from workbench.app.compare import comparison, comparison_sources
 from workbench.app.words.text import percent
 from workbench.cli.runs import run_comparison
 from workbench.store import Store
@@ -37,11 +37,11 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 
 def both(tokens: list[str]) -> list[StudyResult]:
-    return [comparison_results.results(c) for c in map(comparison.find, tokens)]
+    return [comparison.results(c) for c in map(comparison.find, tokens)]
 
 
 def rows_of(result: StudyResult, measure: str = "error") -> dict[str, PolicySummary]:
-    found = comparison_results.paired_curves(result, measure)
+    found = comparison.paired_curves(result, measure)
     assert found is not None
     return {row.policy: row for row in summarise(found)}
 
@@ -58,14 +58,14 @@ def test_verdicts_need_six_seeds(tokens: list[str]) -> None:
 
 def test_ranks_need_two_comparisons_with_the_same_policies(tokens: list[str]) -> None:
     several = both(tokens)
-    assert comparison_results.ranking(several[:1], "error") is None
-    found = comparison_results.ranking(several, "error")
+    assert comparison.ranking(several[:1], "error") is None
+    found = comparison.ranking(several, "error")
     assert found is not None and found[1] == 2 and set(found[0].names) == set(POLICIES)
     assert found[0].mean_ranks.sum() == pytest.approx(3)
 
 
 def test_rows_of_every_round_and_seed(tokens: list[str]) -> None:
-    lines = comparison_results.rows_csv(both(tokens)).splitlines()
+    lines = comparison.rows_csv(both(tokens)).splitlines()
     assert (
         lines[0] == "pool,classifier,policy,seed,round,n_labelled,error,nll,brier,ece,balanced_error,macro_f1"
     )
@@ -86,14 +86,14 @@ def test_policies_are_tested_against_each_other() -> None:
     gains = {"a": 0.05, "b": 0.02, "c": 0.0, "random": -0.1}
     values = {p: np.array([base[s] - gain * (1 + 0.1 * s) for s in range(8)]) for p, gain in gains.items()}
     found = Curves("p", "c", "error", np.arange(8), np.arange(5), values)
-    tests = pairwise(found, comparison_results.BASELINE)
+    tests = pairwise(found, comparison.BASELINE)
     assert [(t.policy, t.baseline, t.verdict) for t in tests] == [
         ("a", "b", "better"),
         ("a", "c", "better"),
         ("b", "c", "better"),
     ]
     two = found._replace(values={p: values[p] for p in ("a", "random")})
-    assert pairwise(two, comparison_results.BASELINE) == []
+    assert pairwise(two, comparison.BASELINE) == []
 
 
 def test_stopping_advice_looks_at_a_run_and_changes_nothing(tokens: list[str]) -> None:

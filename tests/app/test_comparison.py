@@ -8,7 +8,7 @@ import pytest
 from numpy.random import Generator
 
 from tests.sessions.fakes import FAKE
-from workbench.app.compare import comparison, comparison_results, comparison_sources
+from workbench.app.compare import comparison, comparison_sources
 from workbench.errors import InputError
 from workbench.policies import Belief
 from workbench.registry import CodeName
@@ -38,12 +38,12 @@ def test_a_comparison_is_found_again_with_the_same_curves() -> None:
     found = comparison.find(token)
     assert found.n_finished == 4 and found.project == "a-project"
     assert found.spec == small()
-    stored = comparison_results.results(found)
+    stored = comparison.results(found)
     assert stored.status == "finished" and stored.rows() == job.result.rows()
     assert [r.n_labelled for r in stored.of("random")[1]] == [3, 4, 5, 6, 7]
-    curves = comparison_results.curves(stored, found.spec.policies, "error")
+    curves = comparison.curves(stored, found.spec.policies, "error")
     assert [c.baseline for c in curves] == [False, True]
-    paired = comparison_results.paired_curves(stored, "error")
+    paired = comparison.paired_curves(stored, "error")
     assert paired is not None
     rows = summarise(paired)
     errors = [[r.error for r in stored.of("variation-ratio")[s]] for s in (0, 1)]
@@ -74,14 +74,14 @@ def test_cancelled_keeps_what_was_finished_and_goes_on() -> None:
     RELEASED.set()
     assert job.wait(600) and job.status == "cancelled", job.error
     stopped = comparison.find(token)
-    kept = comparison_results.results(stopped)
+    kept = comparison.results(stopped)
     # seed 0 of both policies, and what there was of seed 1
     assert stopped.n_finished == 2 and kept.status == "cancelled"
     assert [len(rounds) for _, rounds in kept.runs] == [7, 7, 2]
     again = comparison.resume(stopped)
     assert again.wait(600) and again.status == "done", again.error
     assert comparison.find(token).n_finished == 6
-    whole = comparison_results.results(comparison.find(token))
+    whole = comparison.results(comparison.find(token))
     for one, rounds in kept.runs:
         now = whole.of(one.policy)[one.seed]
         assert [r.to_json() for r in now[:2]] == [r.to_json() for r in rounds[:2]]
@@ -101,19 +101,18 @@ def drawn(values: dict[str, list[list[float]]], labels: list[int]) -> StudyResul
 
 def test_runs_cut_short_do_not_count_in_the_table() -> None:
     found = drawn({"margin": [[0.2, 0.1], [0.0]], "random": [[0.4, 0.2]] * 2}, [3, 5])
-    paired = comparison_results.paired_curves(found, "error")
+    paired = comparison.paired_curves(found, "error")
     assert paired is not None and paired.seeds.tolist() == [0]
     margin, random = summarise(paired)
     # 3 labels do what random needs 5 for
     assert margin.saved is not None and random.saved is None
     assert (margin.saved.target, margin.saved.mean, margin.saved.n_both) == (0.2, 2.0, 1)
-    assert pairwise(paired, comparison_results.BASELINE) == []
+    assert pairwise(paired, comparison.BASELINE) == []
     assert margin.last.value == 0.1 and margin.area.value == pytest.approx(0.15)
     assert (margin.won, margin.area.n, margin.outcome) == (1, 1, "too few seeds to tell")
     assert margin.test is not None and margin.test.p_holm == 1.0
     assert (
-        comparison_results.paired_curves(drawn({"margin": [[0.2, 0.1]], "random": [[0.4]]}, [3, 5]), "error")
-        is None
+        comparison.paired_curves(drawn({"margin": [[0.2, 0.1]], "random": [[0.4]]}, [3, 5]), "error") is None
     )
 
 

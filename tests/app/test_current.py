@@ -1,6 +1,7 @@
 """Sessions shared by the tabs of a process, and what a page run asks of the database."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -49,12 +50,27 @@ def test_a_server_that_comes_back_opens_the_project_where_people_are_at_work(
     assert current.opened(session.id)._questions._cold is not None
 
 
+def test_what_opening_left_is_looked_through_before_anybody_waits(made: Callable[[], Session]) -> None:
+    labelled(made(), 1)
+    generations: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        generations.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        current.open_recent()
+    finally:
+        gc.callbacks.remove(note)
+    assert generations[-1] == 2
+
+
 def test_the_first_page_waits_for_the_project_where_people_are_at_work(
     made: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORKBENCH_WARM", "1")
-    monkeypatch.setattr(server.engine_state, "warm_up", lambda: None)
-    monkeypatch.setattr(server.logs, "start", lambda home: None)
+    monkeypatch.setattr(server.fit_process, "warm_up", lambda: None)
+    monkeypatch.setattr(server, "start_log", lambda home: None)
     monkeypatch.setattr(server, "few_arenas", lambda: None)
     session = made()
 
@@ -236,15 +252,15 @@ def test_the_first_fit_of_the_default_model_leaves_no_engine_in_the_server(home:
     session = Session.create("iris", policy="margin", annotator="ann")
     labelled(session, 6)
     code = (
-        "import sys; from workbench.app.serving import engine_state, fit_process; "
+        "import sys; from workbench.app.serving import fit_process; "
         "from workbench.app.access import current; "
         "from workbench.app.desk.routes import sync; "
         f"one = current.opened({session.id!r}); job = current.keep_fitting(one); job.wait(); "
         "assert job.status == 'done', job.error or job.details; "
         "queue = sync(one.id, 'ann', {'want': 4, 'have': []}, '')['queue']; "
-        "engine_state.page_shown(); engine_state.warm_up(); "
+        "fit_process.page_shown(); fit_process.warm_up(); "
         "engines = [name for name in ('tensorflow', 'gpflow') if name in sys.modules]; "
-        "print(one.model.n_labelled, len(queue[0]['guess']), engine_state.engine_state()[0], engines)"
+        "print(one.model.n_labelled, len(queue[0]['guess']), fit_process.engine_state()[0], engines)"
     )
     environment = {name: value for name, value in os.environ.items() if name != "WORKBENCH_FIT"}
     done = subprocess.run(

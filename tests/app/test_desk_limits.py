@@ -8,10 +8,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.app.desks import desk_sync, operation
-from workbench.app.access import tokens
 from workbench.app.desk import requests, routes
-from workbench.app.serving import limits
-from workbench.app.serving.limits import Limits, TooMuchError
+from workbench.app.desk.requests import Limits, TooMuchError
 from workbench.sessions import Session
 
 
@@ -53,27 +51,27 @@ def test_a_project_works_on_a_few_requests_at_a_time_in_their_order() -> None:
                 order.append((project, n))
                 await go.wait()
 
-        slow = [asyncio.create_task(one(n, "slow")) for n in range(limits.WORKING + 3)]
+        slow = [asyncio.create_task(one(n, "slow")) for n in range(requests.WORKING + 3)]
         for _ in range(3):
             await asyncio.sleep(0)
-        assert order == [("slow", n) for n in range(limits.WORKING)]
+        assert order == [("slow", n) for n in range(requests.WORKING)]
         other = asyncio.create_task(one(0, "other"))
         for _ in range(3):
             await asyncio.sleep(0)
         assert order[-1] == ("other", 0)
-        slow[limits.WORKING + 1].cancel()  # a tab that closed
+        slow[requests.WORKING + 1].cancel()  # a tab that closed
         go.set()
         await asyncio.gather(*slow, other, return_exceptions=True)
 
     asyncio.run(hall())
     there = [n for project, n in order if project == "slow"]
-    assert there == [n for n in range(limits.WORKING + 3) if n != limits.WORKING + 1]
+    assert there == [n for n in range(requests.WORKING + 3) if n != requests.WORKING + 1]
     assert not found._turns and not found._there and not found._theirs
 
 
 def test_one_person_and_one_project_have_so_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Limits()
-    monkeypatch.setattr(limits, "WAITING", 2)
+    monkeypatch.setattr(requests, "WAITING", 2)
 
     async def hall() -> None:
         go = asyncio.Event()
@@ -82,11 +80,11 @@ def test_one_person_and_one_project_have_so_many_requests(monkeypatch: pytest.Mo
             async with found.turn("p", person):
                 await go.wait()
 
-        tasks = [asyncio.create_task(one("ann")) for _ in range(limits.OF_ONE)]
+        tasks = [asyncio.create_task(one("ann")) for _ in range(requests.OF_ONE)]
         await asyncio.sleep(0)
         with pytest.raises(TooMuchError, match="of yours"):
             await one("ann")
-        tasks += [asyncio.create_task(one(f"{n}")) for n in range(limits.WORKING - limits.OF_ONE + 2)]
+        tasks += [asyncio.create_task(one(f"{n}")) for n in range(requests.WORKING - requests.OF_ONE + 2)]
         await asyncio.sleep(0)
         with pytest.raises(TooMuchError, match="too many people"):
             await one("last")
@@ -100,9 +98,9 @@ def test_the_desk_is_told_when_to_come_again_and_nothing_is_lost(
     flowers: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(limits, "LIMITS", Limits(clock))
+    monkeypatch.setattr(requests, "LIMITS", Limits(clock))
     client = TestClient(Starlette(routes=routes()), base_url="http://localhost:8501")
-    headers = {"x-desk-token": tokens.issue(flowers.id, "ann"), "content-type": "application/json"}
+    headers = {"x-desk-token": requests.issue(flowers.id, "ann"), "content-type": "application/json"}
     whose = {"person": "ann", "project": flowers.id}
     card = desk_sync(flowers)["queue"][0]
 
@@ -130,11 +128,11 @@ def test_the_desk_is_told_when_to_come_again_and_nothing_is_lost(
 def test_a_body_that_never_comes_takes_no_turn_and_ends(
     flowers: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LIMITS", found := Limits())
+    monkeypatch.setattr(requests, "LIMITS", found := Limits())
     app, replies = Starlette(routes=routes()), []
 
     def scope(person: str) -> dict[str, Any]:
-        headers = {"x-desk-token": tokens.issue(flowers.id, person), "content-type": "application/json"}
+        headers = {"x-desk-token": requests.issue(flowers.id, person), "content-type": "application/json"}
         given = [(name.encode(), value.encode()) for name, value in headers.items()]
         given += [(b"host", b"localhost:8501"), (b"content-length", b"100")]
         path = f"/api/desk/{flowers.id}/sync"
@@ -145,7 +143,7 @@ def test_a_body_that_never_comes_takes_no_turn_and_ends(
 
     async def hall() -> None:
         never = asyncio.Event()
-        slow = [asyncio.create_task(app(scope(f"{n}"), never.wait, send)) for n in range(limits.WORKING)]
+        slow = [asyncio.create_task(app(scope(f"{n}"), never.wait, send)) for n in range(requests.WORKING)]
         for _ in range(20):
             await asyncio.sleep(0)
         assert not found._turns and not replies

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks import examples as examples_drawn
-from workbench.app.compare import comparison_results
+from workbench.app.compare import comparison
 from workbench.app.serving.jobs import Countdown, Job
 from workbench.errors import Cancelled
-from workbench.figures import examples
+from workbench.figures import parts
 from workbench.figures.curves import SAVED, Saving, learning_curve, summarise
 from workbench.pools import load_pool
 from workbench.progress import duration
@@ -76,7 +76,7 @@ def result() -> StudyResult:
 def test_what_is_drawn_is_what_the_table_says(result: StudyResult, monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.studies import statistics
 
-    paired = comparison_results.paired_curves(result, "error")
+    paired = comparison.paired_curves(result, "error")
     assert paired is not None
     # made curves: one policy is always 8 labels ahead
     labels = paired.n_labelled
@@ -84,19 +84,19 @@ def test_what_is_drawn_is_what_the_table_says(result: StudyResult, monkeypatch: 
     ahead = np.tile(np.maximum(0.1, 0.9 - 0.04 * (labels - labels[0] + 8)), (12, 1))
     values = {"margin": ahead, "random": falls}
     made = statistics.Curves("p", "c", "error", np.arange(12), labels, values)
-    monkeypatch.setattr(comparison_results, "paired_curves", lambda found, measure: made)
-    gap = comparison_results.saving(result)
+    monkeypatch.setattr(comparison, "paired_curves", lambda found, measure: made)
+    gap = comparison.saving(result)
     row = next(one for one in statistics.summarise(made) if one.policy == "margin")
     assert gap is not None and row.saved is not None
     assert gap.to_labels - gap.from_labels == pytest.approx(row.saved.mean) and "8 labels saved" in gap.words
     assert gap.height == pytest.approx(falls[0, -1])
-    assert comparison_results.meaning(result).startswith("On items like these let Margin choose")
+    assert comparison.meaning(result).startswith("On items like these let Margin choose")
     # equal curves: nothing to draw, and no gain to speak of
     values["margin"] = falls
-    assert comparison_results.saving(result) is None
-    assert "No gain was shown" in comparison_results.meaning(result)
+    assert comparison.saving(result) is None
+    assert "No gain was shown" in comparison.meaning(result)
     values["margin"], values["random"] = falls, ahead
-    assert comparison_results.saving(result) is None
+    assert comparison.saving(result) is None
 
 
 def test_the_gap_is_drawn_between_the_curves() -> None:
@@ -113,8 +113,8 @@ def test_the_gap_is_drawn_between_the_curves() -> None:
 
 @pytest.mark.parametrize("name", examples_drawn.figures())
 def test_an_example_says_that_it_is_one_and_is_stored_as_it_is_drawn(name: str) -> None:
-    fig = examples.example(name)
-    assert examples.WORDS in [words.text for words in fig.layout.annotations]
+    fig = parts.example(name)
+    assert parts.WORDS in [words.text for words in fig.layout.annotations]
     drawn = examples_drawn.figures()[name]
     assert [trace.type for trace in fig.data] == [trace.type for trace in drawn.data]
     for stored, trace in zip(fig.data, drawn.data, strict=True):

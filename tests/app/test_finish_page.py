@@ -21,7 +21,7 @@ from workbench.app.finish.certificate_plan import forecast_job
 from workbench.app.serving.jobs import manager
 from workbench.certificates import verify
 from workbench.exchange import FORMATS, export_labels, label_table
-from workbench.exchange.finished_sets import read_finished
+from workbench.exchange.auditing import read_finished
 from workbench.exchange.labels import OF_IMAGES
 from workbench.figures.finish import Cost, answers_needed, falling_bound
 from workbench.sessions import Session

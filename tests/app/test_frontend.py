@@ -14,7 +14,7 @@ from streamlit.web.server.starlette.starlette_static_routes import create_stream
 
 from workbench.app import server
 from workbench.app.serving import frontend
-from workbench.app.serving.early import Early
+from workbench.app.serving.frontend import Early
 
 STATIC = Path(file_util.get_static_dir())
 ENTRY = next(file for file in STATIC.glob("static/js/index.*.js"))

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from tests.app.desks import answer_next, desk_sync, operation
-from workbench.app.access import current, tokens
-from workbench.app.desk import markdown, routes
+from workbench.app.access import current
+from workbench.app.desk import instruction_sheet, requests, routes
 from workbench.app.desk.routes import instructions
 from workbench.documents.events import check_event
 from workbench.errors import InputError
@@ -40,7 +40,7 @@ def test_markdown_becomes_nodes():
         "# Pets\n\nA **bold *and soft* cat**, `x < y`,\ngoes [on](https://a.b/c_d).  \nEnd_of_it.\n\n"
         "1. one\n   - below\n2. two\n\n> said\n\n| a | b |\n|---|---|\n| 1 | **2** |\n\n```\n<b>\n```\n---"
     )
-    found = markdown.nodes(text, {})
+    found = instruction_sheet.nodes(text, {})
     kinds = [one["kind"] for one in found]
     assert kinds == ["heading", "paragraph", "list", "quote", "table", "code", "rule"]
     runs = found[1]["runs"]
@@ -76,20 +76,20 @@ def test_markdown_becomes_nodes():
     ],
 )
 def test_nothing_that_could_run_is_more_than_words(evil):
-    found = markdown.nodes(evil, {})
+    found = instruction_sheet.nodes(evil, {})
     assert [one["kind"] for one in found] == ["paragraph"]
     assert {run["kind"] for run in found[0]["runs"]} == {"text"}
 
 
 @pytest.mark.parametrize("name", ["a-petal.png", "Blütenblatt.png", "leaves/one_(2).png"])
 def test_a_picture_that_is_not_stored_yet_is_drawn_under_the_name_of_its_file(name):
-    runs = markdown.nodes(f"![a petal]({name})", {name: "data:image/png;base64,AA"})[0]["runs"]
+    runs = instruction_sheet.nodes(f"![a petal]({name})", {name: "data:image/png;base64,AA"})[0]["runs"]
     assert runs == [{"kind": "picture", "src": "data:image/png;base64,AA", "alt": "a petal"}]
 
 
 def test_pictures_are_the_projects_own_and_nothing_is_fetched_from_elsewhere():
     text = "![a](picture:0123456789abcdef) ![b](https://example.org/b.png) ![c](picture:ffffffffffffffff)"
-    runs = markdown.nodes(text, {"picture:0123456789abcdef": "/told/1"})[0]["runs"]
+    runs = instruction_sheet.nodes(text, {"picture:0123456789abcdef": "/told/1"})[0]["runs"]
     assert runs[0] == {"kind": "picture", "src": "/told/1", "alt": "a"}
     assert [run["kind"] for run in runs] == ["picture", "text", "link", "text"] and runs[-1]["text"] == " c"
 
@@ -108,16 +108,16 @@ def test_pictures_are_the_projects_own_and_nothing_is_fetched_from_elsewhere():
 )
 def test_no_text_of_twenty_thousand_characters_holds_the_server(text):
     # the time is seconds at worst: a pattern that tries all ways to cut these would take hours
-    json.dumps(markdown.nodes(text, {}))
+    json.dumps(instruction_sheet.nodes(text, {}))
 
 
 def test_addresses_that_stand_alone_are_links():
-    runs = markdown.nodes("See <https://a.b> or http://c.d/e_f_g.", {})[0]["runs"]
+    runs = instruction_sheet.nodes("See <https://a.b> or http://c.d/e_f_g.", {})[0]["runs"]
     assert [run.get("to") for run in runs] == [None, "https://a.b", None, "http://c.d/e_f_g", None]
 
 
 def test_headings_leave_no_step_out():
-    assert [one["level"] for one in markdown.nodes("### a\n##### b\n# c\n### d", {})] == [1, 2, 1, 2]
+    assert [one["level"] for one in instruction_sheet.nodes("### a\n##### b\n# c\n### d", {})] == [1, 2, 1, 2]
 
 
 def test_the_desk_says_what_is_new_to_a_person(flowers):
@@ -173,9 +173,9 @@ def test_a_picture_is_for_whoever_may_look_at_the_project(flowers):
     flowers.instructions.write("![a](a.png)", {"a.png": png()})
     (name,) = flowers.state.pictures
     client = TestClient(Starlette(routes=routes()), base_url="http://localhost:8501")
-    token = tokens.issue(flowers.id, "ann")
-    held = tokens.bearer(token)
-    key = tokens.for_pictures(held)
+    token = requests.issue(flowers.id, "ann")
+    held = requests.bearer(token)
+    key = requests.for_pictures(held)
     where = f"/api/desk/{flowers.id}/told/{name}?k="
     found = client.get(where + key)
     assert found.status_code == 200 and found.content == flowers.instructions.picture(name).data

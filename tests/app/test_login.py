@@ -19,9 +19,9 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from workbench.app import server
-from workbench.app.access import current, login, sharing, tokens, way_back
-from workbench.app.compare import comparison, robustness
-from workbench.app.desk import routes
+from workbench.app.access import current, login, sharing
+from workbench.app.compare import attack_form, comparison
+from workbench.app.desk import requests, routes
 from workbench.app.lessons import together
 from workbench.app.shell import downloads
 from workbench.errors import InputError
@@ -306,14 +306,14 @@ def test_the_desk_answers_the_person_of_its_token_only(client: TestClient) -> No
     assert ann is not None and bob is not None
     session = Session.create("iris", annotator="Ann", owner=ann.key)
     current.keep(session)
-    token = tokens.issue(session.id, "Ann")
+    token = requests.issue(session.id, "Ann")
     assert answer(client, session.id, token, ANN)[0] == 200
     status, words = answer(client, session.id, token, None)
     assert status == 403 and "not logged in" in words
     status, words = answer(client, session.id, token, BOB)
     assert status == 403 and "Ann's, and you are Bob" in words
     # his own token is of no use for her project, until she shares it
-    his = tokens.issue(session.id, "Bob")
+    his = requests.issue(session.id, "Bob")
     status, words = answer(client, session.id, his, BOB)
     assert status == 403 and "Ann does not share this project with you" in words
     store = Store.open()
@@ -323,9 +323,9 @@ def test_the_desk_answers_the_person_of_its_token_only(client: TestClient) -> No
     assert answer(client, session.id, his, BOB)[0] == 403
     store.share_project(session.id, ann.key, "open")
     assert answer(client, session.id, his, BOB)[0] == 200
-    held = tokens.bearer(his)
+    held = requests.bearer(his)
     assert held is not None
-    where = f"/api/desk/{session.id}/image/1?k={tokens.for_pictures(held)}"
+    where = f"/api/desk/{session.id}/image/1?k={requests.for_pictures(held)}"
     assert client.get(where).status_code == 403
     cookies = {"cookie": f"_streamlit_user={cookie(BOB)}"}
     assert client.get(where, headers=cookies).status_code == 404  # iris has no pictures
@@ -434,7 +434,7 @@ def test_the_page_that_was_asked_for_comes_after_the_log_in(guarded: dict[str, A
     def page(request: Request) -> Response:
         return RedirectResponse("/") if request.url.path == login.CALLBACK else HTMLResponse("a page")
 
-    app = way_back.WayBack(Starlette(routes=[Route("/{path:path}", page)]))
+    app = login.WayBack(Starlette(routes=[Route("/{path:path}", page)]))
     client = TestClient(app, base_url="https://label.example.org", follow_redirects=False)
 
     def after(query: str) -> str:
@@ -457,7 +457,7 @@ def test_the_page_that_was_asked_for_comes_after_the_log_in(guarded: dict[str, A
     ask("/")
     assert after("state=a&error=x") == "/?log-in=denied"
     for elsewhere in ("//evil.example", "https://evil.example", "/label\r\nx: y", "/\\evil.example"):
-        client.cookies.set(way_back.COOKIE, quote(elsewhere, safe=""))
+        client.cookies.set(login.COOKIE, quote(elsewhere, safe=""))
         assert after("state=a&code=b") == "/"
 
 
@@ -576,13 +576,13 @@ def test_an_attack_is_of_its_project_or_of_whoever_started_it(
     assert ann is not None and bob is not None
     private = Session.create("digits", owner=ann.key).id
     job = object()
-    monkeypatch.setattr(robustness, "_OF", {"of-project": (private, bob.key), "of-ann": (None, ann.key)})
-    monkeypatch.setattr(robustness, "manager", lambda: SimpleNamespace(get=lambda token, kind: job))
+    monkeypatch.setattr(attack_form, "_OF", {"of-project": (private, bob.key), "of-ann": (None, ann.key)})
+    monkeypatch.setattr(attack_form, "manager", lambda: SimpleNamespace(get=lambda token, kind: job))
     sitting: list[login.Person | None] = [None]
     monkeypatch.setattr(login, "of_page", lambda: sitting[0])
 
     def seen() -> list[str]:
-        return [token for token in ("of-project", "of-ann", "of-nobody") if robustness.job_of(token) is job]
+        return [token for token in ("of-project", "of-ann", "of-nobody") if attack_form.job_of(token) is job]
 
     assert seen() == []
     sitting[0] = bob
@@ -647,7 +647,7 @@ def test_pages_are_drawn_for_who_is_logged_in(
 
 def test_the_way_back_is_kept_below_the_servers_own_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two servers under one name do not read each other's."""
-    monkeypatch.setattr(way_back.login, "is_encrypted", lambda: False)
+    monkeypatch.setattr(login, "is_encrypted", lambda: False)
     for base, path in (("", "/"), ("wb", "/wb/")):
         monkeypatch.setattr("streamlit.get_option", lambda name, base=base: base)
-        assert f"; Path={path}; HttpOnly" in way_back._cookie("/label")[1].decode()
+        assert f"; Path={path}; HttpOnly" in login._cookie("/label")[1].decode()

@@ -5,11 +5,11 @@ import logging
 import stat
 from pathlib import Path
 
-from workbench.app.serving import logs
+from workbench.app import server
 
 
 def test_lines_hold_no_ids_and_no_secrets_and_the_files_do_not_grow_for_ever(tmp_path: Path) -> None:
-    handler = logs.start(tmp_path / "home")
+    handler = server.start_log(tmp_path / "home")
     assert handler is not None
     log = logging.getLogger("somebody.else")
     try:
@@ -36,4 +36,4 @@ def test_lines_hold_no_ids_and_no_secrets_and_the_files_do_not_grow_for_ever(tmp
 
 def test_a_home_that_cannot_be_written_costs_the_log_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert logs.start(tmp_path / "file") is None
+    assert server.start_log(tmp_path / "file") is None

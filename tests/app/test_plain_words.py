@@ -16,8 +16,7 @@ from tests.app.test_pages import ROOT, open_page
 from workbench.app.access import current
 from workbench.app.data import upload
 from workbench.app.lessons.lessons import LESSONS
-from workbench.app.words.glossary import terms
-from workbench.app.words.text import verbatim
+from workbench.app.words.text import terms, verbatim
 from workbench.policies import POLICIES
 from workbench.sessions import Session
 

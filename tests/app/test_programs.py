@@ -268,7 +268,7 @@ def test_the_command_line_makes_lists_and_revokes_keys(
 
 
 def test_a_page_without_a_head_passes_the_server_whole() -> None:
-    from workbench.app.serving.early import Early
+    from workbench.app.serving.frontend import Early
 
     text = "<!doctype html><title>A page</title><p>Without a head"
     web = TestClient(Early(Starlette(routes=[Route("/", lambda _: HTMLResponse(text))])), base_url=HOST)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench.app.lessons import lessons, prose, stage
+from workbench.app.lessons import lessons, prose
 from workbench.app.lessons.prose import Part, Run
 from workbench.figures import parts
 from workbench.figures.parts import resized
@@ -65,14 +65,14 @@ def test_the_first_lesson_explains_robust_max_before_it_asks() -> None:
 
 
 def test_figures_get_the_room_that_a_window_leaves() -> None:
-    wall = stage.stage_of((1920, 1080), in_class=True)
-    projector = stage.stage_of((1020, 720), in_class=True)
+    wall = lessons.stage_of((1920, 1080), in_class=True)
+    projector = lessons.stage_of((1020, 720), in_class=True)
     assert wall.height > 900 and wall.scale > 1.5 > projector.scale > 1
     assert projector.height < 720 - 70, "its lower axis is above the fold"
-    assert stage.stage_of((360, 840), in_class=True).height < 0.5 * 840, "pinned above the text"
-    assert not stage.stage_of((360, 840), in_class=True, pictures=2).height
-    assert stage.stage_of((1020, 720), in_class=False).scale == 1
-    assert stage.stage_of(None, in_class=False) == stage.AS_DRAWN
+    assert lessons.stage_of((360, 840), in_class=True).height < 0.5 * 840, "pinned above the text"
+    assert not lessons.stage_of((360, 840), in_class=True, pictures=2).height
+    assert lessons.stage_of((1020, 720), in_class=False).scale == 1
+    assert lessons.stage_of(None, in_class=False) == lessons.AS_DRAWN
 
 
 def test_a_resized_figure_keeps_its_legend_and_what_is_below_at_their_distance() -> None:

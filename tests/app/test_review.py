@@ -11,7 +11,7 @@ import streamlit as st
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
-from workbench.app.history import agreement, decisions, history
+from workbench.app.history import decisions, history, people
 from workbench.app.serving import evaluation
 from workbench.app.serving.jobs import Job
 from workbench.app.shell import palette
@@ -165,30 +165,30 @@ def test_filters(project: Session) -> None:
 
 
 def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> None:
-    shared = agreement.shared_labels(project.state)
+    shared = people.shared_labels(project.state)
     assert len(shared) == 4
-    ((a, b, found),) = agreement.pairs(shared)
+    ((a, b, found),) = people.pairs(shared)
     assert {a, b} == {"ann", "bob"} and found.observed == 0.75 and found.n_items == 4
-    assert agreement.group(shared, 3) is None
-    words = agreement.in_words("ann and bob", found)
+    assert people.group(shared, 3) is None
+    words = people.in_words("ann and bob", found)
     assert words == "ann and bob labelled 4 items both, and agree in 3 of 4. Kappa is told from 10 items on."
-    assert "kappa is 0.00" in agreement.in_words("ann and bob", found._replace(n_items=10))
+    assert "kappa is 0.00" in people.in_words("ann and bob", found._replace(n_items=10))
     (disputed,) = project.state.conflicts
     # whoever decides, also one of the two: they differed, and agreement is about that
     project.as_annotator("bob").items.resolve(disputed, "versicolor")
     (row,) = [row for row in label_table(project) if row["item"] == disputed]
     assert (row["label"], row["source"], row["status"]) == ("versicolor", "resolved", "labelled")
     assert row["label_by_person"] == {"ann": "versicolor", "bob": "virginica"}
-    assert not project.state.conflicts and agreement.shared_labels(project.state) == shared
+    assert not project.state.conflicts and people.shared_labels(project.state) == shared
     project.as_annotator("carol").items.resolve(disputed, "versicolor")
-    assert agreement.shared_labels(project.state) == shared
+    assert people.shared_labels(project.state) == shared
     seen = next(i for i in project.state.codes if i not in shared)
     project.as_annotator("carol").items.relabel([seen], "virginica")
-    assert seen in project.state.votes and agreement.shared_labels(project.state) == shared
+    assert seen in project.state.votes and people.shared_labels(project.state) == shared
     project.as_annotator("carol").items.label(next(i for i in shared if i != disputed), "versicolor")
-    found_all = agreement.group(agreement.shared_labels(project.state), 3)
+    found_all = people.group(people.shared_labels(project.state), 3)
     assert found_all is not None and found_all.n_ratings == 9
-    words = agreement.in_words("3 people", found_all._replace(n_items=10), together=True)
+    words = people.in_words("3 people", found_all._replace(n_items=10), together=True)
     assert words.replace("\u00a0", " ") == (
         "3 people, 9 labels of 10 items: two labels of one item agree in 78 %; chance alone gives 78 %, so "
         "Krippendorff's alpha is 0.00."
@@ -196,17 +196,17 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
 
 
 def test_looking_twice_is_agreement_with_oneself(project: Session) -> None:
-    assert agreement.second_looks(project.state, "ann") == (None, [])
+    assert people.second_looks(project.state, "ann") == (None, [])
     project.items.look_again(4)
     asks = [ask for ask in project.ask(8) if ask.role == "second"]
     for n, ask in enumerate(asks):
         names = project.classes
         first = project.state.codes[ask.item]
         assert project.tell(ask.id, names[(first + (n == 0)) % 3])
-    found, differ = agreement.second_looks(project.state, "ann")
+    found, differ = people.second_looks(project.state, "ann")
     assert found is not None and found.n_items == len(asks) == 4 and found.observed == 0.75
     assert differ == [asks[0].item]
-    words = agreement.in_words("", found, oneself=True)
+    words = people.in_words("", found, oneself=True)
     assert words.startswith("Looked at twice, 4 items got the same label in 3 of 4")
 
 

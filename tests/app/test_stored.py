@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.lessons import packed
-from workbench.app.lessons import guesses, lessons, stored
+from workbench.app.lessons import lessons, teaching
 from workbench.app.serving.jobs import Job
 from workbench.errors import InputError
 from workbench.pools.datasets.catalogue import bundled_file
@@ -42,7 +42,7 @@ def numbers(value: Any) -> list[float]:
 
 @pytest.mark.parametrize("lesson", QUICK)
 def test_a_stored_preset_is_what_a_fresh_computation_gives(lesson: lessons.Lesson) -> None:
-    kept = stored.find(lessons.name_of(lesson, lesson.preset))
+    kept = lessons.stored_result(lessons.name_of(lesson, lesson.preset))
     fresh = lesson.compute(lesson.preset, Job("test", "test", "test"))
     ours, theirs = np.array(numbers(kept)), np.array(numbers(fresh))
     assert type(kept) is type(fresh) and len(ours) == len(theirs)
@@ -57,7 +57,7 @@ def test_a_stored_preset_is_what_a_fresh_computation_gives(lesson: lessons.Lesso
 def test_stored_likelihoods_are_those_of_the_sweep() -> None:
     from workbench.studies.calibration import NOISES, scores_of
 
-    curves = stored.find(lessons.name_of(lesson := lessons.find("likelihoods"), lesson.preset))
+    curves = lessons.stored_result(lessons.name_of(lesson := lessons.find("likelihoods"), lesson.preset))
     assert len(curves) == 8
     for name in ("bayes", "large-margin"):
         curve = next(c for c in curves if c.name == name)
@@ -69,7 +69,7 @@ def test_stored_likelihoods_are_those_of_the_sweep() -> None:
 def test_a_stored_run_asks_what_the_same_run_asks() -> None:
     from workbench.studies.lessons import looked
 
-    kept = stored.find(lessons.name_of(lesson := lessons.find("looking"), lesson.preset))
+    kept = lessons.stored_result(lessons.name_of(lesson := lessons.find("looking"), lesson.preset))
     fresh = looked("variation-ratio", 0, budget=5)
     assert np.array_equal(kept.codes, fresh.codes) and np.array_equal(kept.initial, fresh.initial)
     assert len(kept.asked["variation-ratio"]) == 40 and set(kept.asked) == set(fresh.asked)
@@ -82,7 +82,7 @@ def test_every_stored_state_is_fresh() -> None:
     for lesson in lessons.LESSONS:
         # the preset itself is computed by a test of its own
         for values in lessons.places(lesson)[1::3]:
-            kept = stored.find(lessons.name_of(lesson, values))
+            kept = lessons.stored_result(lessons.name_of(lesson, values))
             fresh = lesson.compute(values, Job("test", "test", "test"))
             ours, theirs = np.array(numbers(kept)), np.array(numbers(fresh))
             near = np.isclose(ours, theirs, rtol=0.02, atol=0.02, equal_nan=True)
@@ -104,9 +104,9 @@ def test_every_lesson_opens_without_an_engine() -> None:
 
 
 def test_the_file_holds_arrays_and_no_objects() -> None:
-    with np.load(bundled_file(stored.FILE), allow_pickle=False) as file:
+    with np.load(bundled_file(lessons.STORED), allow_pickle=False) as file:
         assert all(file[name].dtype.kind in "fiuU" for name in file.files)
-    assert bundled_file(stored.FILE).stat().st_size < 2_000_000
+    assert bundled_file(lessons.STORED).stat().st_size < 2_000_000
 
 
 def test_a_result_comes_back_as_it_went_in() -> None:
@@ -114,27 +114,27 @@ def test_a_result_comes_back_as_it_went_in() -> None:
 
     given = (Grid(np.arange(2.0), np.arange(3.0), np.ones((6, 2))), {"a": np.array([1, 2])}, 0.5, "word")
     arrays: dict[str, Any] = {}
-    back = stored.unpacked(packed(given, arrays), arrays)
+    back = lessons.unpacked(packed(given, arrays), arrays)
     assert isinstance(back[0], Grid) and np.array_equal(back[0].points, np.ones((6, 2)))
     assert back[1]["a"].tolist() == [1, 2] and back[2:] == (0.5, "word")
-    assert stored.find("no-such-lesson/1") is None
+    assert lessons.stored_result("no-such-lesson/1") is None
 
 
 @pytest.mark.parametrize(("text", "value"), [("62", 62), (" 62 % ", 62), ("0,5", 0.5), ("-3.25", -3.25)])
 def test_a_guess_is_read_as_people_write_it(text: str, value: float) -> None:
-    assert guesses.parse(text) == value
+    assert teaching.parse_guess(text) == value
 
 
 @pytest.mark.parametrize("text", ["", "many", "1e400", "nan", "62 of them", "9" * 40])
 def test_a_guess_that_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="A guess is a number"):
-        guesses.parse(text)
+        teaching.parse_guess(text)
 
 
 def test_a_browser_has_one_guess_and_a_class_begins_anew() -> None:
-    guesses.clear("test")
+    teaching.clear_guesses("test")
     for who, value in (("a", 1.0), ("b", 2.0), ("a", 3.0)):
-        guesses.give("test", who, value)
-    assert sorted(guesses.given("test")) == [2.0, 3.0] and guesses.of("test", "a") == 3.0
-    guesses.clear("test")
-    assert guesses.given("test") == [] and guesses.of("test", "a") is None
+        teaching.give_guess("test", who, value)
+    assert sorted(teaching.guesses_of("test")) == [2.0, 3.0] and teaching.guess_of("test", "a") == 3.0
+    teaching.clear_guesses("test")
+    assert teaching.guesses_of("test") == [] and teaching.guess_of("test", "a") is None

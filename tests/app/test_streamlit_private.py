@@ -15,7 +15,7 @@ import streamlit as st
 from tests.app.test_frontend import ENTRY, INNER, STATIC, asked, inner
 from workbench.app.serving import frontend
 from workbench.app.serving import streamlit_private as private
-from workbench.app.serving.early import backend_of
+from workbench.app.serving.frontend import backend_of
 
 PARTS = (
     "streamlit.config",

@@ -109,12 +109,12 @@ def test_a_mean_that_is_right_does_not_vouch_for_bins_that_are_not() -> None:
 
 
 def test_every_term_a_page_explains_is_in_the_glossary() -> None:
-    from workbench.app.words import glossary
+    from workbench.app.words.text import explain
 
     pages = [*(ROOT / "pages").glob("*.py"), *(ROOT / "workbench" / "app").rglob("*.py")]
     calls = re.findall(r"\bexplain\(([^)]*)\)", "\n".join(p.read_text(encoding="utf-8") for p in pages))
     used = {name for call in calls for name in re.findall(r'"([^"]+)"', call)}
     assert {"ECE", "NLL", "inducing point", "latent"} <= used
-    assert all(glossary.explain(name) for name in used)
+    assert all(explain(name) for name in used)
     with pytest.raises(KeyError):
-        glossary.explain("no such term")
+        explain("no such term")

@@ -20,8 +20,8 @@ from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session
 from workbench.store import Store, pool_files
-from workbench.store.places import workbench_home
 from workbench.store.processes import serving
+from workbench.writing import workbench_home
 
 
 def test_a_project_is_started_for_people_with_items_that_several_label(

@@ -15,11 +15,11 @@ from tests.pools.onnx_file import colour_means
 from tests.pools.test_images import png, zipped
 from tests.pools.test_shapes import photos
 from workbench import registry
+from workbench.engine.efficientnet import read_weights
 from workbench.errors import InputError
 from workbench.pools import encoders, feature_map_from_json, load_pool
 from workbench.pools.encoded import split_sets
 from workbench.pools.encoders import ENCODERS, open_encoder
-from workbench.pools.encoders.torch_file import read_weights
 from workbench.registry import FileName, trust
 
 HERE = "tests.pools.test_encoders"

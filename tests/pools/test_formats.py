@@ -14,7 +14,7 @@ from workbench.pools import inspect_table, load_pool, read_rows
 from workbench.pools.features.numbers import NumberMap
 from workbench.pools.formats import FORMATS, format_of
 from workbench.pools.formats.files import File
-from workbench.pools.streams import open_source
+from workbench.pools.loading import open_source
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 4))
@@ -258,7 +258,7 @@ def test_messages_never_repeat_a_long_input():
 def test_damaged_feature_maps_are_refused_when_they_are_opened():
     from workbench.pools import feature_map_from_json
     from workbench.pools.features.network import Layer, NetworkFeatureMap
-    from workbench.pools.features.pixels import ImageFeatureMap
+    from workbench.pools.features.numbers import ImageFeatureMap
 
     weights, zeros = np.ones((30, 4), "f4"), np.zeros(30, "f4")
     network = NetworkFeatureMap(

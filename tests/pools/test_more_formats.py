@@ -28,7 +28,7 @@ from workbench.errors import InputError
 from workbench.exchange import answers, import_labels
 from workbench.pools import inspect_table, load_pool, read_rows
 from workbench.pools.formats import format_of, huggingface, jsons
-from workbench.pools.formats.arrow_sizes import unpacked_size
+from workbench.pools.formats.arrow import unpacked_size
 from workbench.pools.formats.files import File
 from workbench.pools.tables.options import TableOptions
 

@@ -9,7 +9,6 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.pools import load_pool
-from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.neighbours.graph import (
     STRENGTHS,
     Neighbourhood,
@@ -21,7 +20,7 @@ from workbench.pools.neighbours.graph import (
     operator,
 )
 from workbench.pools.neighbours.nearest import nearest, nearest_among, way
-from workbench.pools.pool import Pool
+from workbench.pools.pool import ArrayItems, Pool, RowNumbers
 from workbench.progress import watched
 
 

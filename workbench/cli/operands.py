@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.pools.pool import Pool
     from workbench.sessions import Session
     from workbench.store import ProjectSummary, Store
-    from workbench.store.audit import Deed
+    from workbench.store.people import Deed
 
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
@@ -248,7 +248,7 @@ def answers_in(file: Path, read: Sequence[str] | None) -> File:
 def files_kept(*inputs: Path | str | None) -> Iterator[Path | str | None]:
     """Paths that a command never writes: what it reads, and what the projects here need."""
     from workbench.store import Store
-    from workbench.store.needed_files import files_in_use
+    from workbench.store.store import files_in_use
 
     yield from inputs
     yield from files_in_use(Store.open())
@@ -291,7 +291,7 @@ def done(store: Store, what: Deed, project: ProjectSummary, detail: str) -> None
         project: the project.
         detail: which file, whom it was shared with.
     """
-    from workbench.store.audit import AuditEntry
+    from workbench.store.people import AuditEntry
 
     try:
         name = f"{getpass.getuser()} (command line)"

@@ -31,8 +31,7 @@ from workbench.cli.options import (
     with_settings,
 )
 from workbench.errors import InputError
-from workbench.progress import OnProgress, watched
-from workbench.work.timeleft import TimeLeft
+from workbench.progress import OnProgress, TimeLeft, watched
 
 if TYPE_CHECKING:
     from workbench.metrics import LabelsSaved
@@ -398,7 +397,7 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Run a table or figure of the papers again and say what came out."""
-    from workbench.experiments.reproduce import reproduce as run_again
+    from workbench.papers.reproduce import reproduce as run_again
 
     if list_all:
         list_experiments()
@@ -428,7 +427,7 @@ def reproduce(
 
 def list_experiments() -> None:
     """The experiments there are."""
-    from workbench.experiments.reproduce import EXPERIMENTS
+    from workbench.papers.reproduce import EXPERIMENTS
 
     rows = [(e.name, e.paper, e.title, e.quick, e.full) for e in EXPERIMENTS.values()]
     print_table(("name", "paper", "what", "--quick", "in full"), rows)

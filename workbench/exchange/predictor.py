@@ -28,15 +28,14 @@ from workbench.exchange import predictor_parts as parts
 from workbench.exchange.bundles import may_be_written
 from workbench.exchange.models import SavedModel, saved_guesses
 from workbench.guesses.names import Terms, descriptions
-from workbench.pools.features.numbers import NumberMap
+from workbench.pools.features.numbers import ImageFeatureMap, NumberMap
 from workbench.pools.features.pieces import LONGEST, PiecesFeatureMap
-from workbench.pools.features.pixels import ImageFeatureMap
 from workbench.pools.features.shapes import ShapesFeatureMap
 from workbench.pools.features.table import DateColumn, NumberColumn, TableFeatureMap, TextColumn
 from workbench.pools.features.vectors import VectorFeatureMap
+from workbench.pools.formats.npy_files import arrays_to_bytes
 from workbench.pools.neighbours.graph import STRENGTHS, saved_way
 from workbench.pools.pool import FeatureMap
-from workbench.store.state import arrays_to_bytes
 from workbench.writing import write_whole
 
 if TYPE_CHECKING:

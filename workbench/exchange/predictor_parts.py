@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.pools.cells import AMOUNT, BLANKS, MARKS, bare
-from workbench.pools.dates import MONTHS, ZONES, zoneless
+from workbench.pools.cells import AMOUNT, BLANKS, MARKS, MONTHS, ZONES, bare, zoneless
 
 __all__ = ["AMOUNT", "BLANKS", "MARKS", "MONTHS", "ZONES", "bare", "zoneless"]
 

@@ -1,18 +1,16 @@
-"""Policy that asks now, and the questions that are left to chance.
-
-The default policy looks close to what it knows, so it can miss a class or a part of the pool for long. Two
-things keep it from that: while a declared class has no label yet it looks for it where the model knows
-least, and a share of all questions is drawn uniformly, whatever the policy.
-"""
+"""Policy that is suggested, policy that asks now, and the questions that are left to chance."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.pools.datasets.catalogue import bundled_file
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -97,3 +95,49 @@ def mix_uniform(answer: Query, belief: Belief, share: float, rng: Generator) -> 
     indices[is_uniform], indices[~is_uniform] = uniform, rest[: int((~is_uniform).sum())]
     utilities[uniform] = np.nan
     return answer._replace(indices=indices, utilities=utilities, uniform=is_uniform)
+
+
+FILE = "policy_ranks.json"
+_SHOWN = 0.05
+
+
+class Suggestion(NamedTuple):
+    """A policy and what speaks for it.
+
+    Attributes:
+        policy: registry name.
+        words: for people.
+        n_sets: data sets it was measured on.
+        mean_ranks: policy -> mean rank of the area under the error curve, 1 is best.
+        full: whether the whole experiment was run, or a capped one.
+        of_default: whether the model that asked was the default one, which chooses its geometry.
+    """
+
+    policy: str
+    words: str
+    n_sets: int
+    mean_ranks: dict[str, float]
+    full: bool
+    of_default: bool
+
+
+@cache
+def suggested() -> Suggestion:
+    """The policy with the best mean rank, from the measured file.
+
+    Raises:
+        InputError: the installation lacks the file.
+    """
+    document = json.loads(bundled_file(FILE).read_text(encoding="utf-8"))
+    ranks = {str(k): float(v) for k, v in document["mean_ranks"].items()}
+    policy = min(ranks, key=lambda name: ranks[name])
+    n_sets = int(document["n_sets"])
+    words = f"best mean rank on {n_sets} sets"
+    p = document["p_against_random"].get(policy)
+    if p is not None and float(p) < _SHOWN:
+        words = f"usually the fewest labels: {words}, fewer than random questions (p = {float(p):.2g})"
+    elif policy != "random":
+        words += ", not shown to need fewer labels than random questions"
+    caps = [str(cap) for cap in document["caps"]]
+    words += f"; the run was capped: {', '.join(caps)}" if caps else ""
+    return Suggestion(policy, words, n_sets, ranks, bool(document["full"]), document["model"] == "chosen")

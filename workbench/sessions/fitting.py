@@ -36,8 +36,8 @@ from workbench.sessions.rounds import Round
 from workbench.sessions.sharing import Beside, Common
 from workbench.sessions.smoothing import NeighbourhoodBuild
 from workbench.store import Event, ProjectState, fold
+from workbench.store.database_errors import retried
 from workbench.store.events import SOURCE
-from workbench.store.retry import retried
 from workbench.work.memory import give_back
 
 QUEUE = 10

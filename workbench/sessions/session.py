@@ -39,7 +39,7 @@ from workbench.sessions.responses import operation_of
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
 from workbench.store import Event, ProjectRecord, Store
-from workbench.store.retry import retried
+from workbench.store.database_errors import retried
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -110,7 +110,7 @@ def suggestion(policies: Sequence[str]) -> tuple[int, str]:
         measured with the default model.
     """
     from workbench.policies import POLICIES
-    from workbench.policies.suggestion import suggested
+    from workbench.policies.effective import suggested
 
     advice = suggested()
     has_words = advice.of_default and advice.policy in policies

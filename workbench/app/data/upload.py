@@ -468,7 +468,7 @@ def read_whole(path: str, options: Mapping[str, Any]) -> Pool:
 
 def preview(pool: Any) -> None:
     """A pool before it is started: some of its items, their classes, what was done to them."""
-    from workbench.figures.thumbnails import sheet, tile
+    from workbench.figures.parts import sheet, tile
 
     names = ", ".join(verbatim(name, 30) for name in pool.classes[:12])
     names += f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, pack, unpack
 from workbench.errors import InputError
 from workbench.pools.features.cache import WorkCache
-from workbench.pools.features.packing import pack, unpack
-from workbench.pools.features.pixels import white_of
+from workbench.pools.features.numbers import white_of
 from workbench.progress import part, tell
 
 SIDE = 32
