@@ -95,7 +95,7 @@ def test_a_language_model_is_asked_only_when_somebody_presses(session: Session) 
     assert "6 requests" in texts(test) and fake.server.address in texts(test).replace("\\", "")
     test.button(key="guess-llm-ask").click().run()
     job = manager().get(session.id, "language-model")
-    assert job is not None and job.wait(60.0) and job.status == "done", job and job.error
+    assert job is not None and job.wait(600) and job.status == "done", job and job.error
     assert len(fake.requests) == 6 and [one["source"] for one in session.settings["guesses"]] == [source]
     test.run()
     assert not test.exception

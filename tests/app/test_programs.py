@@ -176,7 +176,7 @@ def test_a_second_press_makes_no_second_key_and_no_secret_hides_another(flowers:
         assert record is not None
         control._keys(store, record)
 
-    page = AppTest.from_function(script, args=(flowers.id,), default_timeout=60).run()
+    page = AppTest.from_function(script, args=(flowers.id,), default_timeout=600).run()
     for box, words in zip(page.text_input, ("robot", "nightly"), strict=True):
         box.set_value(words)
     press = page.button[0]
