@@ -12,7 +12,7 @@ RUN = """
 import sys
 from benchmarks.trials import __main__, browsers, conditions
 conditions.MOUNTS = False
-browsers.PEOPLE = 3
+browsers.PEOPLE = 2
 sys.exit(__main__.main(sys.argv[1:]))
 """
 
@@ -23,12 +23,12 @@ sys.exit(__main__.main(sys.argv[1:]))
         pytest.param(("crash_session", "reruns"), 2, marks=pytest.mark.slow),
         pytest.param(("programs",), 2, marks=pytest.mark.slow),
         pytest.param(("rows",), 160, marks=pytest.mark.slow),
-        pytest.param(("copies",), 1, marks=pytest.mark.slow),
+        pytest.param(("copies",), 2, marks=pytest.mark.slow),
         pytest.param(("conditions",), 4, marks=pytest.mark.slow),
         pytest.param(("server",), 1, marks=pytest.mark.slow),
-        pytest.param(("browsers",), 1, marks=pytest.mark.slow),
-        pytest.param(("uploads",), 1, marks=pytest.mark.slow),
-        pytest.param(("reloads",), 1, marks=pytest.mark.slow),
+        pytest.param(("browsers",), 2, marks=pytest.mark.slow),
+        pytest.param(("uploads",), 2, marks=pytest.mark.slow),
+        pytest.param(("reloads",), 2, marks=pytest.mark.slow),
     ],
 )
 def test_a_trial_finds_nothing_wrong(names: tuple[str, ...], count: int) -> None:
