@@ -3,6 +3,8 @@
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
+import workbench
+
 PROGRAM = "workbench-labels"
 
 
@@ -12,8 +14,11 @@ def version_of(package: str) -> str | None:
     """Version of a package; None where it is not installed.
 
     Args:
-        package: by the name it is distributed under.
+        package: by the name it is distributed under. `PROGRAM` has the version of the code that runs, since a
+            checkout that was updated has the metadata of its last installation.
     """
+    if package == PROGRAM:
+        return workbench.__version__
     try:
         return version(package)
     except PackageNotFoundError:
