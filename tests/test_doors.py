@@ -58,7 +58,6 @@ ALLOWED = {
     # what is given to these is bytes, an open file, or a File
     "pools/images/decoding.py": "bytes",
     "exchange/labels.py": "bytes",
-    "exchange/predictor_parts.py": "copied into a predict.py, whose user names the file; pickles are refused",
     "pools/formats/huggingface.py": "bytes",
     "pools/formats/xlsx.py": "bytes",
     "pools/formats/idx.py": "a File",
@@ -276,7 +275,7 @@ def test_only_plain_listed_members_of_a_bundle_are_read(
 def test_pictures_and_vectors_beside_a_pool_travel_with_it(
     tmp_path: Path, store: Store, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.pools.test_shapes import photos
+    from tests.pools.features.test_shapes import photos
 
     place = tmp_path / "mine"
     (place / "photos").mkdir(parents=True)
