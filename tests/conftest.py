@@ -60,7 +60,7 @@ _FIRST = (
     "engine",
     "studies",
     "attacks",
-    "test_trials.py",
+    "benchmarks",
     "cli",
 )
 _ORDER = {name: place for place, name in enumerate(_FIRST)}
@@ -136,7 +136,7 @@ def start(store: Store) -> Callable[..., Session]:
 @pytest.fixture(scope="session")
 def scheduler() -> Iterator[str]:
     """Address of a cluster of two processes, started once for the tests of clusters."""
-    from workbench.work.workers import hosts
+    from workbench.work.hosts import hosts
 
     with hosts(2) as address:
         yield address

@@ -554,6 +554,31 @@ def test_a_docstring_begins_with_what_it_is_about() -> None:
     assert wrong == []
 
 
+# folders of tests without a room of the package, and files at the top that are of no one module
+BESIDE = {"benchmarks", "browser", "exchange/written"}
+OF_ALL = {
+    "architecture",
+    "ci",
+    "docs",
+    "docs_figures",
+    "docs_run",
+    "doors",
+    "extras",
+    "make",
+    "trust",
+    "zeros",
+}
+
+
+def test_the_tree_of_tests_is_that_of_the_code() -> None:
+    """The tests of `workbench/x/y.py` are under `tests/x`, those of `workbench/x.py` in `tests/test_x.py`."""
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("*.py")} - BESIDE
+    assert [name for name in sorted(folders) if not (PACKAGE / name).is_dir()] == []
+    names = {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")}
+    assert [name for name in sorted(names - OF_ALL) if not (PACKAGE / f"{name}.py").is_file()] == []
+
+
 def test_session_and_store_are_held_in_a_head() -> None:
     """Further methods belong to their parts, such as `session.items` and `store.runs`."""
     from workbench import Session, Store

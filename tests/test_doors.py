@@ -275,7 +275,7 @@ def test_only_plain_listed_members_of_a_bundle_are_read(
 def test_pictures_and_vectors_beside_a_pool_travel_with_it(
     tmp_path: Path, store: Store, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.pools.test_shapes import photos
+    from tests.pools.features.test_shapes import photos
 
     place = tmp_path / "mine"
     (place / "photos").mkdir(parents=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.exchange import of_other_programs as others
-from tests.pools.test_images import zipped
-from tests.pools.test_shapes import photos
+from tests.pools.features.test_shapes import photos
+from tests.pools.images.test_images import zipped
 from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.exchange import export_labels, open_bundle, write_project_bundle

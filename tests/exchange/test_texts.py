@@ -220,7 +220,7 @@ def test_a_class_called_unlabelled_does_not_meet_the_unlabelled() -> None:
 def test_an_export_reads_each_picture_once(
     format: str, start: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.pools.test_shapes import photos
+    from tests.pools.features.test_shapes import photos
 
     for name, data in photos(12).items():
         (tmp_path / "p").mkdir(exist_ok=True)

@@ -1,4 +1,9 @@
-"""Policy that is suggested, policy that asks now, and the questions that are left to chance."""
+"""Policy that is suggested, policy that asks now, and the questions that are left to chance.
+
+The default policy looks close to what it knows, so it can miss a class or a part of the pool for long. Two
+things keep it from that: while a declared class has no label yet it looks for it where the model knows
+least, and a share of all questions is drawn uniformly, whatever the policy.
+"""
 
 from __future__ import annotations
 
