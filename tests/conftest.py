@@ -136,7 +136,7 @@ def start(store: Store) -> Callable[..., Session]:
 @pytest.fixture(scope="session")
 def scheduler() -> Iterator[str]:
     """Address of a cluster of two processes, started once for the tests of clusters."""
-    from workbench.work.workers import hosts
+    from workbench.work.hosts import hosts
 
     with hosts(2) as address:
         yield address

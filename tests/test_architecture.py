@@ -26,6 +26,7 @@ FLOORS = {
     "csv_writing": 0,
     "documents": 0,
     "errors": 0,
+    "numpy_predictor": 0,
     "progress": 0,
     "reading": 0,
     "registry": 0,

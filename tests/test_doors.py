@@ -58,7 +58,6 @@ ALLOWED = {
     # what is given to these is bytes, an open file, or a File
     "pools/images/decoding.py": "bytes",
     "exchange/labels.py": "bytes",
-    "exchange/predictor_parts.py": "copied into a predict.py, whose user names the file; pickles are refused",
     "pools/formats/huggingface.py": "bytes",
     "pools/formats/xlsx.py": "bytes",
     "pools/formats/idx.py": "a File",

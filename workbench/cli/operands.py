@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
+from workbench.reading import names_in
 
 if TYPE_CHECKING:
     from workbench.pools.formats.files import File
@@ -181,26 +182,10 @@ def _text(value: object) -> str:
     return " ".join(str(value).split("\t"))
 
 
-def share_or_worth(text: str) -> float | str:
-    """A share of items that several people label, or "worth".
-
-    Raises:
-        InputError: it is neither.
-    """
-    from workbench.sessions.people import WORTH
-
-    if text == WORTH:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"--overlap is a share like 0.2, or {WORTH!r}; got {text!r}.") from None
-
-
 def question_given(text: str) -> tuple[str, list[str]] | str:
     """NAME, a yes / no question, or NAME=CLASS,CLASS,..."""
     name, equals, classes = text.partition("=")
-    return (name, [word.strip() for word in classes.split(",") if word.strip()]) if equals else name
+    return (name, names_in(classes)) if equals else name
 
 
 def say_notes(pool: Pool) -> None:

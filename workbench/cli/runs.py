@@ -28,8 +28,9 @@ from workbench.cli.options import (
     Set,
     Target,
     TrustCode,
-    with_settings,
+    with_options,
 )
+from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
 from workbench.progress import OnProgress, TimeLeft, watched
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 _SHOWN = 8
 
 
-@with_settings
+@with_options(RunSettings)
 def run(
     pool: Annotated[str, Option(help="A name (see `workbench pools`) or a file.")] = "digits",
     target: Target = None,
@@ -175,7 +176,7 @@ def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:
     )
 
 
-@with_settings
+@with_options(RunSettings)
 def compare(
     context: typer.Context,
     pool: Annotated[list[str] | None, Option(help="A name or a file; may be given again.")] = None,

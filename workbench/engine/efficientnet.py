@@ -119,7 +119,10 @@ _MAGIC = 0x1950A86A20F9469CFC6C
 
 
 def read_weights(path: Path, digest: str) -> dict[str, Array]:
-    """Name -> array of a file with one dictionary of tensors.
+    """Name -> array of a file with one dictionary of tensors, as PyTorch wrote them before 1.6.
+
+    By hand and without running anything in it, because the weights come in a package as a file of PyTorch's
+    alone: reading it otherwise takes all of PyTorch, and a copy would be somebody else's file carried here.
 
     Args:
         path: of the file.

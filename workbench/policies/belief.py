@@ -194,6 +194,9 @@ _unpacked: dict[str, ScoredModel] = {}
 class ScoredModel:
     """A predictor or a fitted classifier, as policies, scans, detection and exports use it.
 
+    All of them take latents, probabilities and covariances from here, so a policy gives an item the same
+    utility by whichever way it is asked. It also travels as plain arrays.
+
     Args:
         predictor: X [n, D] -> Latent, or None for classifiers without latents.
         classifier: with predict_proba, or None.

@@ -1,4 +1,9 @@
-"""Policy that is suggested, policy that asks now, and the questions that are left to chance."""
+"""Policy that is suggested, policy that asks now, and the questions that are left to chance.
+
+The default policy looks close to what it knows, so it can miss a class or a part of the pool for long. Two
+things keep it from that: while a declared class has no label yet it looks for it where the model knows
+least, and a share of all questions is drawn uniformly, whatever the policy.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.errors import InputError
 from workbench.pools.datasets.catalogue import bundled_file
 
 if TYPE_CHECKING:
@@ -19,8 +23,6 @@ if TYPE_CHECKING:
     from workbench.policies.belief import Belief, Query
 
 DEFAULT_POLICY = "margin"
-UNIFORM_SHARE = 0.1
-"""Of the questions of a new project."""
 SEEKING_POLICY = "variance"
 _LONGEST_SEARCH = 100  # labels, and ten more a class: a class may be declared that the pool has not
 
@@ -60,16 +62,6 @@ def effective_policy(
         return EffectivePolicy(policy)
     listing = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
     return EffectivePolicy(SEEKING_POLICY, f"looking for {listing}: none seen yet")
-
-
-def check_share(share: float) -> None:
-    """Refuse a share of uniform questions that is none.
-
-    Raises:
-        InputError: outside [0, 1].
-    """
-    if not 0.0 <= share <= 1.0:
-        raise InputError(f"The share of uniform questions must lie in [0, 1]; got {share}.")
 
 
 def mix_uniform(answer: Query, belief: Belief, share: float, rng: Generator) -> Query:

@@ -9,17 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats
+from workbench.numpy_predictor import BLANKS, MARKS, bare, zoneless
+
+__all__ = ["BLANKS", "MARKS", "bare"]  # a model that is taken away reads cells, too
 from workbench.errors import InputError
 from workbench.reading import cut
-
-BLANKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
-"""Texts that stand for an empty cell in a feature column (not in a target, where any text is a class)."""
-_MARKS = (
-    "-|--|–|—|?|.|na|n/a|n.a.|nan|-nan|null|none|nil|unknown|missing|<na>|nat|#n/a|#n/a n/a|#na|1.#ind"
-    "|\\n|-1.#ind|1.#qnan|-1.#qnan|#div/0!|#name?|#null!|#num!|#ref!|#value!|#spill!|#calc!|(empty)|(blank)|"
-)
-MARKS = frozenset(_MARKS.split("|"))
-"""What stands for an empty cell among numbers and dates, in small letters: pandas' list, Excel's errors."""
 
 AMBIGUOUS = "?"
 """Of a column whose commas or points may be decimal signs or stand between groups of three digits."""
@@ -32,16 +26,6 @@ _BY_COMMA = re.compile(rf"[-+]?([1-9]\d{{0,2}}(\.\d{{3}})+|\d+)(,\d+)?{_EXPONENT
 _BY_POINT = re.compile(rf"[-+]?([1-9]\d{{0,2}}(,\d{{3}})+|\d+)(\.\d*)?{_EXPONENT}")
 _POINTS = rf"[-+]?[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
 _COMMAS = rf"[-+]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
-_MONEY = (
-    "(?:[A-Z]{0,2}[$€£¥₹₽₩₺₴₪฿₫₦₱]|USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|RUB|BRL|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK"
-    r"|HUF|TRY|MXN|ZAR|KRW|SGD|HKD|Rs\.?|Fr\.|kr\.?|zł|Kč|Ft|lei)?"
-)
-_GROUPED = r"[1-9]\d{0,2}(?:([\s'’])\d{3}(?:\5\d{3})*)(?:[.,]\d+)?"
-AMOUNT = (
-    rf"(\()?([-+]?)\s*{_MONEY}\s*([-+]?)\s*({_GROUPED}|\d[\d.,]*(?:[eE][-+]?\d+)?|[.,]\d+)"
-    rf"\s*(%?)(?:\.-)?\s*{_MONEY}(\))?"
-)
-"""A number as people write it: a bracket, signs, digits, the mark between groups, per cent, a bracket."""
 
 
 class Numbers(NamedTuple):
@@ -86,15 +70,6 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
     texts[missing] = ""
     empty = frozenset(blanks)
     return texts, missing | np.array([text in empty for text in texts.tolist()], dtype=bool)
-
-
-def bare(text: str) -> str:
-    """A number without currency, brackets, per cent, and spaces or apostrophes between groups of digits."""
-    match = re.fullmatch(AMOUNT, text.replace("\u2212", "-").replace("–", "-"))
-    if not match or bool(match[1]) != bool(match[7]) or bool(match[1]) + len(match[2] + match[3]) > 1:
-        return text
-    digits = match[4].replace(match[5] or " ", "") + "e-2" * bool(match[6])
-    return "-" * bool(match[1]) + match[2] + match[3] + digits
 
 
 def read_numbers(column: Any, decimal: str = "") -> Numbers:
@@ -290,17 +265,6 @@ FORMATS = (
 )
 """Ways of writing dates that are known; where two read a column as well, the earlier one is taken."""
 _DAYLESS = frozenset(_TIMES)
-ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "CET": 60, "CEST": 120, "BST": 60} | {
-    f"{place}{season}T": 60 * (i - 8 + (season == "D")) for i, place in enumerate("PMCE") for season in "SD"
-}
-"""Minutes east of UTC of zones that are written with letters."""
-_MONTHS = (
-    "jän=Jan|januar=January|jänner=January|februar=February|mär=Mar|mrz=Mar|märz=March|mai=May|juni=June"
-    "|juli=July|sept=Sep|okt=Oct|oktober=October|dez=Dec|dezember=December"
-    "|jan=Jan|feb=Feb|mar=Mar|apr=Apr|jun=Jun|jul=Jul|aug=Aug|sep=Sep|oct=Oct|nov=Nov|dec=Dec"
-)
-MONTHS = dict(pair.split("=") for pair in _MONTHS.split("|"))
-"""German names of months and those that a dot may follow, in small letters, in English."""
 
 _DAY = 86_400.0
 _BEFORE = 25_567 * _DAY  # from 1 January 1900, the day of a time without one, to 1970
@@ -432,19 +396,6 @@ def read_dates(column: Any, form: str) -> Numbers:
     form = form or date_format(column) or ISO
     values[filled] = _seconds([texts[i] for i in filled], form) / _DAY
     return Numbers(values, blank, np.isnan(values) & ~blank)
-
-
-def zoneless(text: str) -> tuple[str, int]:
-    """A date as its formats write it, without a zone, and the zone's minutes east of UTC."""
-    text = re.sub(r" ?\([^)]*\)$", "", " ".join(text.split()))  # "(Central European Standard Time)"
-    text = re.sub(r"[^\W\d_]{3,9}\b\.?", lambda m: MONTHS.get(m[0].lower().rstrip("."), m[0]), text)
-    text = re.sub(r"(?<=\d)(st|nd|rd|th)\b", "", re.sub(r"(?i)(?<=\d) ?([ap])\.?m\b\.?", r" \1M", text))
-    zone = re.search(rf"(?<=[\dM]) ?({'|'.join(ZONES)})(?![A-Za-z])", text)
-    offset = re.search(r"(?<=[\dMTC]) ?([-+])(\d\d?):?(\d\d)?(?= \d{4}$|$)", text) if ":" in text else None
-    east = int(f"{offset[1]}1") * (60 * int(offset[2]) + int(offset[3] or 0)) if offset else 0
-    for match in filter(None, (offset, zone)):
-        text = text[: match.start()] + text[match.end() :]
-    return text, east + (ZONES[zone[1]] if zone else 0)
 
 
 def _seconds(texts: list[str], form: str) -> Array:

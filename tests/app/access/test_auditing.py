@@ -120,8 +120,9 @@ def test_one_person_may_have_so_many_projects(guarded: dict[str, Any]) -> None:
 
     def start() -> None:
         from workbench.app.data import forms
+        from workbench.documents.projects import ProjectSettings
 
-        forms.start("iris", forms.Settings(name="One more"), again=True)
+        forms.start("iris", ProjectSettings(name="One more"), again=True)
 
     before = len(Store.open().projects())
     page = AppTest.from_function(start).run()

@@ -444,7 +444,7 @@ def test_a_column_of_predictions_is_never_taken_for_the_classes(name: str, use: 
 
 @pytest.mark.parametrize(
     ("worth", "people", "expected"),
-    [(False, 3, {"share": 0.2, "people": 3}), (True, 4, {"share": 1.0, "by": "worth", "people": 4})],
+    [(False, 3, 0.2), (True, 4, "worth")],
 )
 def test_a_project_starts_with_items_that_several_people_label(worth, people, expected) -> None:
     test = dropped("people.csv", PEOPLE)
@@ -458,7 +458,7 @@ def test_a_project_starts_with_items_that_several_people_label(worth, people, ex
     test.button(key="start-own").click().run()
     assert not test.exception, test.exception
     (record,) = Store.open().projects()
-    assert record.settings["overlap"] == expected
+    assert (record.settings["overlap"], record.settings["people"]) == (expected, people)
 
 
 def test_the_rows_of_the_editable_table_are_the_option_of_the_pool() -> None:

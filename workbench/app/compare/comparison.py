@@ -100,7 +100,6 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     """
     from workbench.registry import trust_typed
     from workbench.sessions.policy import check_policy
-    from workbench.studies.study import study_document
 
     for policy in spec.policies:
         check_policy(policy, spec.classifiers[0])
@@ -108,7 +107,7 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
 
     study = Store.open().runs.save_study(
         secrets.token_hex(4),
-        study_document(spec),
+        spec.to_json(),
         workers=workers,
         project=project,
         owner=login.key_of_page() or None,
@@ -128,9 +127,7 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
     Returns:
         The job, whose result is `studies.study.Expected`; None where there is none.
     """
-    from workbench.studies.study import study_document
-
-    owner = f"{stamp(spec.pools[0], spec.pool_options)}-{study_document(spec)}-{workers}"
+    owner = f"{stamp(spec.pools[0], spec.pool_options)}-{spec.to_json()}-{workers}"
     present = manager().get(owner, EXPECTED)
     if not begin or (present is not None and (present.active or present.status == "done")):
         return present

@@ -125,7 +125,12 @@ def _parser(pictures: Mapping[str, str]) -> MarkdownIt:
 
 
 def nodes(text: str, pictures: Mapping[str, str]) -> list[Node]:
-    """A text's blocks.
+    """A text's blocks, as plain nodes that a browser draws with text alone: nothing is taken for HTML.
+
+    markdown-it-py reads it (CommonMark and tables). Drawn are headings, paragraphs, lists, quotes, tables,
+    blocks of code, rules; strong and emphasised words, code, links to http, https and mailto, and
+    pictures that the project keeps. Whatever else stands in the text, tags and
+    scripts among it, is shown as it was typed.
 
     Args:
         text: Markdown.

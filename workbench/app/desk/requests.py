@@ -334,6 +334,8 @@ class _Bucket:
 class Limits:
     """Use of the limits by people and projects; asked by the requests of one event loop.
 
+    Nothing is lost: whoever is told to wait keeps what they have done in their browser, and it is sent again.
+
     Args:
         clock: seconds.
     """

@@ -471,7 +471,7 @@ def _index() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def stored_result(key: str) -> Any:
-    """The stored result of a lesson's state, or None.
+    """The stored result of a lesson's state, or None: arrays and plain records of `make lessons`, no pickle.
 
     Args:
         key: the lesson's name and its values, as `lessons` makes it.

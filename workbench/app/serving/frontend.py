@@ -300,7 +300,13 @@ _MOST = 1 << 20
 
 
 class Early(Layer):
-    """ASGI middleware: puts `SCRIPT` and `BACKEND` into the head of the app's own pages."""
+    """ASGI middleware: puts `SCRIPT` and `BACKEND` into the head of the app's own pages.
+
+    The palette's script arrives with the first run of a page, a second or more after the page itself. Until
+    then these few lines keep the browser's own Ctrl+K away and remember that it was asked for. Streamlit asks
+    for its server below the page's own address first, and is told that there is none: the server knows which
+    part of the address is a page; what stands before it, a proxy's own path too, is said here.
+    """
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on; of a page the whole answer is held until its head has come."""

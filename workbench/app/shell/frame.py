@@ -218,7 +218,7 @@ EXAMPLES = {
     "answers": "What you will see: how many answers it takes to say how wrong the labels are at most.",
     "wrong_labels": "What you will see: labels that look wrong first, with the chance that each is right.",
 }
-"""Name of `figures.examples` -> what its figure is an example of."""
+"""Name of `figures.parts.example` -> what its figure is an example of."""
 
 
 def needed(what: str, title: str | None = None, example: str = "") -> Session:

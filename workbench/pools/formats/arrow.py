@@ -311,7 +311,10 @@ _DICTIONARY, _BATCH = 2, 3  # kinds of header
 
 
 def unpacked_size(stream: Any) -> int:
-    """Bytes that all batches and dictionaries of a stream take in memory.
+    """Bytes that all batches and dictionaries of a stream take in memory, before anything is unpacked.
+
+    A compressed batch holds, before each of its buffers, the length that it unpacks to, and Arrow allocates
+    that much whatever it is. The lengths' places stand in the message before the batch, a FlatBuffers table.
 
     Args:
         stream: bytes of a stream, from its schema on.

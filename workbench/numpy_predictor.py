@@ -1,7 +1,9 @@
-"""The functions that a predictor's `predict.py` is put together from: NumPy and Python's own library alone.
+"""Chances of new rows by the model that lies beside this file, with NumPy alone.
 
-`workbench.exchange.predictor` copies the ones that a model needs, as they stand here. So each is short,
-and takes the model as `m`: name -> array, number, text or list, as the NPZ holds them.
+    python predict.py ROWS > PREDICTIONS.csv
+
+Workbench copies this module as it is into the folder of a model that is taken away (`write_predictor`). The
+model is `m`: name -> array, number, text or list, as `model.npz` holds them.
 """
 
 import csv
@@ -17,9 +19,35 @@ from typing import Any
 
 import numpy as np
 
-from workbench.pools.cells import AMOUNT, BLANKS, MARKS, MONTHS, ZONES, bare, zoneless
-
-__all__ = ["AMOUNT", "BLANKS", "MARKS", "MONTHS", "ZONES", "bare", "zoneless"]
+BLANKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
+"""Texts that stand for an empty cell in a feature column (not in a target, where any text is a class)."""
+_MARKS = (
+    "-|--|–|—|?|.|na|n/a|n.a.|nan|-nan|null|none|nil|unknown|missing|<na>|nat|#n/a|#n/a n/a|#na|1.#ind"
+    "|\\n|-1.#ind|1.#qnan|-1.#qnan|#div/0!|#name?|#null!|#num!|#ref!|#value!|#spill!|#calc!|(empty)|(blank)|"
+)
+MARKS = frozenset(_MARKS.split("|"))
+"""What stands for an empty cell among numbers and dates, in small letters: pandas' list, Excel's errors."""
+_MONEY = (
+    "(?:[A-Z]{0,2}[$€£¥₹₽₩₺₴₪฿₫₦₱]|USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|RUB|BRL|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK"
+    r"|HUF|TRY|MXN|ZAR|KRW|SGD|HKD|Rs\.?|Fr\.|kr\.?|zł|Kč|Ft|lei)?"
+)
+_GROUPED = r"[1-9]\d{0,2}(?:([\s'’])\d{3}(?:\5\d{3})*)(?:[.,]\d+)?"
+AMOUNT = (
+    rf"(\()?([-+]?)\s*{_MONEY}\s*([-+]?)\s*({_GROUPED}|\d[\d.,]*(?:[eE][-+]?\d+)?|[.,]\d+)"
+    rf"\s*(%?)(?:\.-)?\s*{_MONEY}(\))?"
+)
+"""A number as people write it: a bracket, signs, digits, the mark between groups, per cent, a bracket."""
+ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "CET": 60, "CEST": 120, "BST": 60} | {
+    f"{place}{season}T": 60 * (i - 8 + (season == "D")) for i, place in enumerate("PMCE") for season in "SD"
+}
+"""Minutes east of UTC of zones that are written with letters."""
+_MONTHS = (
+    "jän=Jan|januar=January|jänner=January|februar=February|mär=Mar|mrz=Mar|märz=March|mai=May|juni=June"
+    "|juli=July|sept=Sep|okt=Oct|oktober=October|dez=Dec|dezember=December"
+    "|jan=Jan|feb=Feb|mar=Mar|apr=Apr|jun=Jun|jul=Jul|aug=Aug|sep=Sep|oct=Oct|nov=Nov|dec=Dec"
+)
+MONTHS = dict(pair.split("=") for pair in _MONTHS.split("|"))
+"""German names of months and those that a dot may follow, in small letters, in English."""
 
 
 def read(path: str, encoding: str) -> Any:
@@ -37,6 +65,15 @@ def read(path: str, encoding: str) -> Any:
     return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
 
 
+def bare(text: str) -> str:
+    """A number without currency, brackets, per cent, and spaces or apostrophes between groups of digits."""
+    match = re.fullmatch(AMOUNT, text.replace("\u2212", "-").replace("–", "-"))
+    if not match or bool(match[1]) != bool(match[7]) or bool(match[1]) + len(match[2] + match[3]) > 1:
+        return text
+    digits = match[4].replace(match[5] or " ", "") + "e-2" * bool(match[6])
+    return "-" * bool(match[1]) + match[2] + match[3] + digits
+
+
 def number(cell: Any, e: Any) -> float | None:
     """A cell as a number: NaN where it is empty, None where it is no number."""
     if not isinstance(cell, str):
@@ -48,6 +85,19 @@ def number(cell: Any, e: Any) -> float | None:
     text = text.replace(",", ".") if sign == "," else text
     sound = re.fullmatch(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?)", text, re.I)
     return np.nan if cell.strip().lower() in MARKS else float(text) if sound else None
+
+
+def zoneless(text: str) -> tuple[str, int]:
+    """A date as its formats write it, without a zone, and the zone's minutes east of UTC."""
+    text = re.sub(r" ?\([^)]*\)$", "", " ".join(text.split()))  # "(Central European Standard Time)"
+    text = re.sub(r"[^\W\d_]{3,9}\b\.?", lambda m: MONTHS.get(m[0].lower().rstrip("."), m[0]), text)
+    text = re.sub(r"(?<=\d)(st|nd|rd|th)\b", "", re.sub(r"(?i)(?<=\d) ?([ap])\.?m\b\.?", r" \1M", text))
+    zone = re.search(rf"(?<=[\dM]) ?({'|'.join(ZONES)})(?![A-Za-z])", text)
+    offset = re.search(r"(?<=[\dMTC]) ?([-+])(\d\d?):?(\d\d)?(?= \d{4}$|$)", text) if ":" in text else None
+    east = int(f"{offset[1]}1") * (60 * int(offset[2]) + int(offset[3] or 0)) if offset else 0
+    for match in filter(None, (offset, zone)):
+        text = text[: match.start()] + text[match.end() :]
+    return text, east + (ZONES[zone[1]] if zone else 0)
 
 
 def date(cell: Any, e: Any) -> float | None:
@@ -68,7 +118,7 @@ def date(cell: Any, e: Any) -> float | None:
 
 def numbers(m: Any, e: Any, cells: list[Any]) -> Any:
     """A column of numbers or dates as features: empty cells filled, a flag for them where there is one."""
-    take: Any = globals()[e["type"]]  # number or date
+    take = date if e["type"] == "date" else number
     entries = [take(cell, e) for cell in cells]
     odd = [str(cell) for cell, v in zip(cells, entries, strict=True) if v is None]
     if odd:  # these are no numbers, or the decimal sign is another one
@@ -101,11 +151,17 @@ def categories(m: Any, e: Any, cells: list[Any]) -> Any:
     return out / (e["scale"] or 1.0)
 
 
+def text_column(m: Any, e: Any, cells: list[Any]) -> Any:
+    """A column of texts beside others."""
+    return texts(m, e["blocks"], cells) / np.float32(e["scale"])
+
+
 def table(m: Any, rows: Any) -> Any:
     """Rows, {column: cell} each, as features [n, D] by the recipe of the pool's columns."""
     if lacking := [e["name"] for e in m["recipe"] if any(e["name"] not in row for row in rows)]:
         raise ValueError(f"The rows lack the columns {lacking}.")
-    return np.column_stack([globals()[e["by"]](m, e, [row[e["name"]] for row in rows]) for e in m["recipe"]])
+    by = {"numbers": numbers, "categories": categories, "text_column": text_column}
+    return np.column_stack([by[e["by"]](m, e, [row[e["name"]] for row in rows]) for e in m["recipe"]])
 
 
 def plain(m: Any, rows: Any) -> Any:
@@ -145,6 +201,11 @@ def texts(m: Any, blocks: Any, cells: Any) -> Any:
     return (out / np.where(length > 1e-9, length, 1.0).astype(out.dtype)).astype(np.float32)
 
 
+def texts_of(m: Any, rows: Any) -> Any:
+    """Rows of texts as features [n, D]."""
+    return texts(m, m["blocks"], cells_of(m, rows))
+
+
 def cells_of(m: Any, rows: Any) -> Any:
     """The texts of rows: texts already, or {column: text}."""
     return [row[m["column"]] if isinstance(row, dict) else row for row in rows]
@@ -182,7 +243,7 @@ def resized(image: Any, size: Any) -> Any:
     return image.astype(np.float32)
 
 
-def copies_of(m: Any, image: Any) -> Any:
+def copies_of(m: Any, image: Any, resize: Any = resized) -> Any:
     """Copies of an image [h, w(, 3)], in [0, 1]: the whole, and where there are two what stands out in it."""
     image = np.asarray(image, np.float32) / np.float32(m["white"])
     if image.ndim == 3 and not m["colour"]:
@@ -190,11 +251,11 @@ def copies_of(m: Any, image: Any) -> Any:
     if image.ndim == 2 and m["colour"]:
         image = np.repeat(image[..., None], 3, axis=2)
     if m["copies"] == 1:
-        return [on_canvas(m["canvas"], image)]
+        return [on_canvas(m["canvas"], image, resize)]
     factor = min(1.0, 2 * max(m["canvas"]) / max(image.shape[:2]))
     if factor < 1:
-        image = resized(image, [max(1, round(s * factor)) for s in image.shape[:2]])
-    return [on_canvas(m["canvas"], part) for part in (image, standing_out(image))]
+        image = resize(image, [max(1, round(s * factor)) for s in image.shape[:2]])
+    return [on_canvas(m["canvas"], part, resize) for part in (image, standing_out(image))]
 
 
 def standing_out(image: Any) -> Any:
@@ -213,11 +274,11 @@ def standing_out(image: Any) -> Any:
     return image[r, c]
 
 
-def on_canvas(canvas: Any, image: Any) -> Any:
+def on_canvas(canvas: Any, image: Any, resize: Any = resized) -> Any:
     """An image [h, w(, 3)] on the canvas; what it does not fill has its border's mean."""
     factor = min(c / s for c, s in zip(canvas, image.shape, strict=False))
     size = [max(1, min(c, round(s * factor))) for c, s in zip(canvas, image.shape, strict=False)]
-    small = image if image.shape[:2] == tuple(canvas) else resized(image, size)
+    small = image if image.shape[:2] == tuple(canvas) else resize(image, size)
     if size == list(canvas):
         return small
     out = np.empty((*canvas, *image.shape[2:]), np.float32)
@@ -381,12 +442,6 @@ def log_sigma(f: Any) -> Any:
     return -np.logaddexp(0.0, -f)
 
 
-def load() -> Any:
-    """The model that lies beside this file."""
-    m = dict(np.load(Path(__file__).with_name("model.npz")))
-    return m | json.loads(m.pop("document").tobytes())
-
-
 def regression(m: Any, X: Any, guess: Any) -> Any:
     """Chances [n, C] of a logistic regression; a class without labels has a fixed small share."""
     out = np.full((len(X), len(m["classes"])), m["least"])
@@ -394,6 +449,60 @@ def regression(m: Any, X: Any, guess: Any) -> Any:
     return out
 
 
-def text_column(m: Any, e: Any, cells: list[Any]) -> Any:
-    """A column of texts beside others."""
-    return texts(m, e["blocks"], cells) / np.float32(e["scale"])
+READERS = {
+    "table": table,
+    "plain": plain,
+    "texts": texts_of,
+    "pixels": pixels,
+    "shapes": shapes,
+    "vectors": vectors,
+}
+"""Kind of a model's rows -> the function from rows to features."""
+
+
+def chances(m: Any, X: Any, guess: Any = 0.0) -> Any:
+    """Chances [n, C] of features [n, D] and the guess [n, C] that the model begins with."""
+    if "layers" in m:
+        X = smoothed(m, X)
+    if "knots" in m:
+        X = scores(m, np.asarray(X, float))
+    if "values" in m:
+        X = indicators(m, np.asarray(X, float))
+    Z = scaled(m, X)
+    if "coefficients" in m:
+        return regression(m, Z, guess)
+    K = covariance(m, Z, m["points"])
+    F = K @ m["weights"] + m["mean_offset"] + guess
+    if "beta" in m:
+        return softmax(m["beta"] * F)
+    log_of, step = (log_sigma, 0.75) if m["logistic"] else (np.asarray, 1.0)
+    p = expected(F, spread(m, Z, K), log_of, step)
+    return softmax(m["power"] * np.log(np.maximum(p, 1e-300)))
+
+
+@cache
+def load() -> Any:
+    """The model that lies beside this file."""
+    m = dict(np.load(Path(__file__).with_name("model.npz")))
+    return m | json.loads(m.pop("document").tobytes())
+
+
+def predict_proba(rows: Any) -> Any:
+    """Chances [n, C] of rows, columns as in `load()["classes"]`."""
+    m = load()
+    X = READERS[m["reader"]](m, rows)
+    guess = of_names(m, cells_of(m, rows)) if "guess" in m else np.zeros((len(X), 1))
+    starts = range(0, max(len(X), 1), 1000)
+    return np.concatenate([chances(m, X[i : i + 1000], guess[i : i + 1000]) for i in starts])
+
+
+def main(path: str) -> None:
+    """Print the predictions of a file's rows as CSV."""
+    classes, P = load()["classes"], predict_proba(read(path, load()["encoding"]))
+    lines = [[i, classes[p.index(max(p))], max(p), *p] for i, p in enumerate(P.tolist())]
+    names = ["row", "prediction", "confidence", *(f"p({name})" for name in classes)]
+    csv.writer(sys.stdout, lineterminator="\n").writerows([names, *lines])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
