@@ -108,8 +108,7 @@ def ascend(
     dtype = _dtype(state)
     run, flags = compiled(likelihood, dtype.name), prior.tensors(dtype)
     slack = _SLACK[dtype.name]
-    # traced functions themselves: calling them skips the matching of signatures, a tenth of a sweep
-    sums, advance = run.sums.get_concrete_function(), run.advance.get_concrete_function()
+    sums, advance = run.sums.concrete, run.advance.concrete
     state = State(*(tf.convert_to_tensor(part) for part in state))
     totals = _pass(sums, blocks, state)
     best = float(totals.value) - float(run.penalty(state, flags))
