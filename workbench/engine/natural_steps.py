@@ -371,9 +371,3 @@ def compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
 @lru_cache(maxsize=KEPT)
 def _compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
     return Compiled(likelihood, tf.as_dtype(dtype_name))
-
-
-def trace_count(likelihood: SiteLikelihood, dtype: str = "float64") -> int:
-    """Number of traces of the step in this process for a likelihood object, for tests and the doctor."""
-    run = compiled(likelihood, dtype)
-    return max(f.function.experimental_get_tracing_count() for f in (run.sums, run.advance))

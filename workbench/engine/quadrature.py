@@ -11,6 +11,7 @@ which converges geometrically because the integrand is analytic in a strip aroun
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy.special import log_expit, ndtr
@@ -79,90 +80,81 @@ def _shares(
     deviation = np.sqrt(np.asarray(variance, dtype=np.float64))
     n, C = mean.shape
     out = np.zeros((n, C))
-    lowest = log_of(mean - REACH * deviation).max(axis=1, initial=-np.inf)
-    highest = log_of(mean + REACH * deviation).max(axis=1, initial=-np.inf)
-    low, high = lowest - BELOW, highest + ABOVE + np.log(C)
+    reach = [log_of(mean + side * deviation).max(axis=1, initial=-np.inf) for side in (-REACH, REACH)]
+    ends = [reach[0] - BELOW, reach[1] + ABOVE + np.log(C)]
     # grid and nodes depend on the item alone, so an item's answer does not depend on its neighbours
-    sizes = 4 * np.ceil(((high - low) / step + 1.0) / 4.0).astype(np.int64)
     widest = deviation.max(axis=1, initial=0.0)
-    for row in np.flatnonzero(widest > WIDE):
-        ends, reach = (low[row], high[row]), (lowest[row], highest[row])
-        out[row] = _wide(mean[row], deviation[row], log_of, nodes, *_graded(ends, reach))
-    few_nodes = widest <= 2.0
-    kinds = np.where(widest > WIDE, -1, few_nodes)
-    for size, kind in np.unique(np.stack([sizes, kinds], axis=1)[kinds >= 0], axis=0):
-        x, w = gauss_hermite(min(nodes, FEW) if kind else nodes)
-        decay = np.exp(-step * np.arange(size))
+    kinds = (widest > 2.0).astype(np.int64) + (widest > WIDE)
+    lengths = np.where(kinds < 2, (ends[1] - ends[0]) / step, _even(ends[1], *reach) - _even(ends[0], *reach))
+    sizes = 4 * np.ceil((lengths + 1.0) / 4.0).astype(np.int64)
+    for size, kind in np.unique(np.stack([sizes, kinds], axis=1), axis=0):
+        x, w = gauss_hermite(nodes if kind else min(nodes, FEW))
         group = np.flatnonzero((sizes == size) & (kinds == kind))
-        share = max(1, _CHUNK // (C * len(x) * int(size)))
+        numbers = C * (len(_EDGES) if kind == 2 else len(x))
+        share = max(1, _CHUNK // (numbers * int(size)))
         for first in range(0, len(group), share):
             rows = group[first : first + share]
+            low, *limits = (part[rows, None] for part in (ends[0], *reach))
             log_a = log_of(mean[rows, :, None] + deviation[rows, :, None] * x)  # [n, C, Q]
             # beyond 700 the inner exponential is zero either way
-            start = np.exp(np.minimum(log_a - low[rows, None, None], 700.0))[:, :, None]
-            few = max(1, _CHUNK // start.size)
+            start = np.exp(np.minimum(log_a - low[:, None], 700.0))[:, :, None]
+            few = max(1, _CHUNK // (numbers * len(rows)))
             for place in range(0, int(size), few):
-                t = start * decay[place : place + few, None]
+                above: Any = step * np.arange(place, min(place + few, int(size)))[None]
+                stands: Any = 1.0
+                if kind == 2:
+                    above, stands = _graded(_even(low, *limits) + above / step, *limits)
+                    above = above - low
+                t = start * np.exp(-above)[:, None, :, None]
                 e = np.exp(-t)
-                survive = np.maximum(e @ w, 1e-300)  # [n, C, G]
-                joint = np.exp(np.log(survive).sum(axis=1, keepdims=True))
+                survive = e @ w  # [n, C, G]
                 t *= e
-                out[rows] += ((t @ w) / survive * joint).sum(axis=2)
+                density = t @ w
+                if kind == 2:
+                    of_wide = _of_wide(mean[rows], deviation[rows], low + above, log_of)
+                    is_wide = deviation[rows, :, None] > WIDE
+                    survive, density = np.where(is_wide, of_wide, (survive, density))
+                survive = np.maximum(survive, 1e-300)
+                joint = np.exp(np.log(survive).sum(axis=1)) * stands
+                out[rows] += (density / survive * joint[:, None]).sum(axis=2)
     return out / out.sum(axis=1, keepdims=True)
 
 
-def _graded(ends: tuple[float, float], reach: tuple[float, float]) -> tuple[Floats, Floats]:
-    """Places z [G] and what each stands for, finest where the largest value can begin and end.
+_UNIT = 2.0 * REACH
 
-    A class whose Gaussian is cut off at `reach` varies at a distance from it only over a share of that
-    distance: with p and q the distances from both in units of 2 REACH, z is even in asinh p + asinh q.
+
+def _even(z: Floats, lowest: Floats, highest: Floats) -> Floats:
+    """A scale for z = -log l in which an even grid is finest where the largest value can begin and end.
+
+    A class whose Gaussian is cut off at these varies at a distance from them only over a share of that
+    distance: with p and q the distances from both in units of 2 REACH, the scale is asinh p + asinh q.
     """
-    unit = 2.0 * REACH
-    middle, half = 0.5 * (reach[0] + reach[1]), 0.5 * (reach[1] - reach[0]) / unit
-    first, last = (sum(np.arcsinh((z - end) / unit) for end in reach) for z in ends)
-    y = np.arange(first, last + FINE_STEP / unit, FINE_STEP / unit) / 2.0
+    ends: Floats = np.arcsinh((z - lowest) / _UNIT) + np.arcsinh((z - highest) / _UNIT)
+    return ends * (_UNIT / FINE_STEP)
+
+
+def _graded(even: Floats, lowest: Floats, highest: Floats) -> tuple[Floats, Floats]:
+    """The z of a place in that scale, and the length that a step there stands for."""
+    y = even * (0.5 * FINE_STEP / _UNIT)
+    half = 0.5 * (highest - lowest) / _UNIT
     u = np.sinh(y) * np.sqrt(1.0 + (half / np.cosh(y)) ** 2)
-    stands = 1.0 / (1.0 / np.sqrt(1.0 + (u + half) ** 2) + 1.0 / np.sqrt(1.0 + (u - half) ** 2))
-    return middle + unit * u, stands
+    stands = 1.0 / (1.0 / np.hypot(1.0, u + half) + 1.0 / np.hypot(1.0, u - half))
+    return 0.5 * (lowest + highest) + _UNIT * u, stands
 
 
-def _wide(
-    mean: Floats, deviation: Floats, log_of: Callable[[Floats], Floats], nodes: int, z: Floats, stands: Floats
-) -> Floats:
-    """[C] shares, not yet divided by their sum, of an item with some deviation above `WIDE`.
+def _of_wide(mean: Floats, deviation: Floats, z: Floats, log_of: Callable[[Floats], Floats]) -> Floats:
+    """E[exp(-l a)] and E[l a exp(-l a)] [2, n, C, G] of classes with deviations above `WIDE`.
 
-    Of a wide class the rise of exp(-l a) is taken apart, not the Gaussian: E g(f) = g(-inf) +
-    sum_j (g(e_j+1) - g(e_j)) P(f > u), u even in the cell from e_j to e_j+1. What it costs does not
-    depend on the deviation.
-
-    Args:
-        mean: [C].
-        deviation: [C].
-        log_of: logarithm of the values, of the latents.
-        nodes: for classes that are not wide.
-        z: [G] grid of -log l.
-        stands: [G] length each place stands for.
+    The rise of the function is taken apart, not the Gaussian: E g(f) = g(-inf) + sum_j (g(e_j+1) - g(e_j))
+    P(f > u), u even in the cell from e_j to e_j+1. What it costs does not depend on the deviation.
     """
-    x, w = gauss_hermite(nodes)
-    is_wide = deviation > WIDE
-    shares = np.zeros(len(mean))
-    few = max(1, _CHUNK // (len(mean) * max(len(_EDGES), nodes)))
-    for place in range(0, len(z), few):
-        part = z[place : place + few, None]
-        survive, density = np.empty((2, len(mean), len(part)))
-        edges = np.minimum(part, log_of(np.inf)) + _EDGES  # [G, J + 1]
-        t = np.exp(np.minimum(log_of(edges) - part, 700.0))
-        e = np.exp(-t)
-        cells = 0.5 * (edges[:, 1:] + edges[:, :-1])
-        root = np.sqrt(deviation[is_wide] ** 2 - _CELL**2 / 12.0)[:, None, None]
-        beyond = ndtr((mean[is_wide, None, None] - cells) / root)  # [C, G, J]
-        survive[is_wide] = 1.0 + (np.diff(e) * beyond).sum(axis=2)
-        density[is_wide] = (np.diff(t * e) * beyond).sum(axis=2)
-        f = mean[~is_wide, None, None] + deviation[~is_wide, None, None] * x
-        t = np.exp(np.minimum(log_of(f) - part, 700.0))
-        e = np.exp(-t)
-        survive[~is_wide], density[~is_wide] = e @ w, (t * e) @ w
-        survive = np.maximum(survive, 1e-300)
-        joint = np.exp(np.log(survive).sum(axis=0)) * stands[place : place + few]
-        shares += (density / survive * joint).sum(axis=1)
-    return shares
+    edges = np.minimum(z, log_of(np.array(np.inf)))[:, :, None] + _EDGES  # [n, G, J + 1]
+    t = np.exp(np.minimum(log_of(edges) - z[:, :, None], 700.0))
+    e = np.exp(-t)
+    cells = edges[:, None, :, 1:] - 0.5 * _CELL
+    root = np.sqrt(np.maximum(deviation, 1.0) ** 2 - _CELL**2 / 12.0)[:, :, None, None]
+    beyond = ndtr((mean[:, :, None, None] - cells) / root)  # [n, C, G, J]
+    rises = np.stack([np.diff(e), np.diff(t * e)])[:, :, None]
+    result: Floats = (rises * beyond).sum(axis=4)
+    result[0] += 1.0
+    return result
