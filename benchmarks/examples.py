@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 from workbench.figures import theme
 from workbench.figures.adversarial import strength_curves
 from workbench.figures.curves import Saving, learning_curve, measured, summarise
-from workbench.figures.examples import FILE, WORDS
 from workbench.figures.finish import Cost, answers_needed
+from workbench.figures.parts import FILE, WORDS
 from workbench.figures.reliability import reliability_diagram
 from workbench.metrics import ReliabilityTable
 from workbench.writing import write_whole

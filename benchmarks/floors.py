@@ -26,12 +26,12 @@ PACKAGES = ("pandas", "scikit-learn", "sqlalchemy", "streamlit")
 TESTS = (
     "tests/store",
     "tests/classifiers/test_contract.py",
-    "tests/pools/test_tables.py",
+    "tests/pools/tables/test_tables.py",
     "tests/pools/test_uses.py",
     "tests/pools/test_texts.py",
     "tests/exchange/test_labels.py",
     "tests/sessions/test_from_python.py",
-    "tests/app/test_login.py",
+    "tests/app/access/test_login.py",
     "tests/app/test_server.py",
     "tests/browser/test_grid_and_classes.py",
 )

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench.experiments.reproduce import code_hash
+from workbench.papers.reproduce import code_hash
 
 ROOT = Path(__file__).resolve().parent.parent
 PRINTED = ROOT / "benchmarks" / "results" / "printed.jsonl"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from workbench.app.lessons import lessons, stored
+from workbench.app.lessons import lessons
 from workbench.app.serving.jobs import Job
 from workbench.arrays import Array
 from workbench.figures import theme
@@ -180,7 +180,7 @@ def packed(value: Any, arrays: dict[str, Any]) -> Any:
         name = f"a{len(arrays)}"
         arrays[name] = value.astype(np.float16) if value.dtype.kind == "f" and value.size > LARGE else value
         return {"array": name}
-    if kind in stored.records():
+    if kind in lessons.stored_kinds():
         fields = getattr(value, "_fields", None) or value.__dataclass_fields__
         return {"record": kind, "fields": {f: packed(getattr(value, f), arrays) for f in fields}}
     if isinstance(value, dict):

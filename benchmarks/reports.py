@@ -53,7 +53,7 @@ def table(place: Path = PLACE) -> str:
     Args:
         place: of the pages.
     """
-    from workbench.experiments.reproduce import EXPERIMENTS
+    from workbench.papers.reproduce import EXPERIMENTS
 
     rows = [HEADS, ("---",) * len(HEADS)]
     for entry in EXPERIMENTS.values():

@@ -21,6 +21,7 @@ from numpy.random import Generator
 
 from workbench.app.shell.labelling_speed import advice
 from workbench.arrays import Floats
+from workbench.documents.projects import QuestionSettings
 from workbench.policies.belief import Belief
 from workbench.policies.rowwise import margin
 from workbench.pools import load_pool
@@ -30,7 +31,6 @@ from workbench.sessions import simulate
 from workbench.sessions.asking import EARLY_ANSWERS
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.rounds import Round
-from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE
 from workbench.sessions.verdict import SURE, ModelVerdict, class_recalls
 
 SETS = (
@@ -127,10 +127,12 @@ def looks(pool: Pool, seed: int, labels: int = LABELS) -> Iterator[Look]:
 
 def drawn_by(labels: int) -> int:
     """Measured items of a project at a number of labels that are learnt from, in the mean."""
-    early = int(EARLY_ANSWERS * (1.0 / EARLY_SHARE - 1.0))
+    shares = QuestionSettings()
+    early = int(EARLY_ANSWERS * (1.0 / shares.early_share - 1.0))
     if labels <= early:
-        return round(labels * EARLY_SHARE / (1.0 - EARLY_SHARE))
-    return EARLY_ANSWERS + round((labels - early) * EVALUATION_SHARE / (1.0 - EVALUATION_SHARE))
+        return round(labels * shares.early_share / (1.0 - shares.early_share))
+    later = shares.evaluation_share / (1.0 - shares.evaluation_share)
+    return EARLY_ANSWERS + round((labels - early) * later)
 
 
 def pool_of(name: str, seed: int) -> Pool:

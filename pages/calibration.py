@@ -12,8 +12,15 @@ from workbench.app.access import current
 from workbench.app.lessons import lessons, teaching
 from workbench.app.serving import evaluation
 from workbench.app.shell import downloads, frame, labelling_speed, widgets
-from workbench.app.words.glossary import explain, used_in
-from workbench.app.words.text import calibration_meaning, calibration_sentence, one_line, plural, verbatim
+from workbench.app.words.text import (
+    calibration_meaning,
+    calibration_sentence,
+    explain,
+    one_line,
+    plural,
+    used_in,
+    verbatim,
+)
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 

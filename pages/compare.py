@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import current
-from workbench.app.compare import comparison, comparison_results, comparison_sources
+from workbench.app.compare import comparison, comparison_sources
 from workbench.app.compare.comparison_round import at_one_round, when_to_stop
 from workbench.app.compare.comparison_tables import named, ranks, summary
 from workbench.app.data import forms
 from workbench.app.shell import downloads, widgets
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, plural, refused, show_error, verbatim
+from workbench.app.words.text import explain, one_line, plural, refused, show_error, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as model_title
 from workbench.errors import InputError
@@ -113,7 +112,7 @@ def form() -> None:
 
 def ways_of_choosing(classifier: str) -> list[str]:
     """The policies that are held against random."""
-    possible = [p for p in forms.policies_for(classifier) if p != comparison_results.BASELINE]
+    possible = [p for p in forms.policies_for(classifier) if p != comparison.BASELINE]
     # those to begin with stand first
     possible.sort(key=lambda p: not POLICIES[p].advice)
     best, why = forms.suggestion(possible)
@@ -200,7 +199,7 @@ def spec_of(
         name="app",
         pools=(source.pool,),
         classifiers=(classifier,),
-        policies=(*policies, comparison_results.BASELINE),
+        policies=(*policies, comparison.BASELINE),
         seeds=seeds,
         pool_options=dict(source.options),
         budget=budget,
@@ -247,10 +246,10 @@ def begin_with(source: comparison_sources.Source, classifier: str) -> tuple[str,
 
 
 def picture(found: Any, policies: tuple[str, ...], measure: str, key: str) -> Any:
-    title, share = comparison_results.MEASURES[measure]
-    gap = comparison_results.saving(found) if measure == "error" and found is not None else None
+    title, share = comparison.MEASURES[measure]
+    gap = comparison.saving(found) if measure == "error" and found is not None else None
     fig = learning_curve(
-        comparison_results.curves(found, policies, measure),
+        comparison.curves(found, policies, measure),
         measure=title,
         share=share,
         height=HEIGHT,
@@ -293,10 +292,10 @@ def shown(token: str) -> None:
     answer_box, curve_box = st.container(), st.container()
     measure = st.segmented_control(
         "Measure",
-        list(comparison_results.MEASURES),
+        list(comparison.MEASURES),
         default="error",
         required=True,
-        format_func=lambda m: comparison_results.MEASURES[m][0].partition(",")[0],
+        format_func=lambda m: comparison.MEASURES[m][0].partition(",")[0],
         key="comparison-measure",
         label_visibility="collapsed",
         persist_state="session",
@@ -306,7 +305,7 @@ def shown(token: str) -> None:
         with curve_box:
             watched(token, spec.policies, measure)
         return
-    results = comparison_results.results(record)
+    results = comparison.results(record)
     n_left = len(spec.runs()) - record.n_finished
     if n_left:
         with widgets.row("comparison-rest", gap="medium"):
@@ -339,9 +338,9 @@ def answer(results: StudyResult, measure: str) -> None:
     """Result of the comparison, in one sentence."""
     from workbench.studies.statistics import headline
 
-    curves = comparison_results.paired_curves(results, measure)
+    curves = comparison.paired_curves(results, measure)
     sentence = "" if curves is None else headline(curves, {p: title_of(p) for p in curves.values})
-    words = comparison_results.meaning(results)
+    words = comparison.meaning(results)
     if words:
         st.markdown(f"**{verbatim(words)}**")
     if sentence:
@@ -360,19 +359,19 @@ def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparis
         key=f"beside-{found.id}",
         placeholder="Other comparisons, side by side",
     )
-    added = [(c, comparison_results.results(c)) for c in candidates if c.id in chosen_ids]
+    added = [(c, comparison.results(c)) for c in candidates if c.id in chosen_ids]
     without = next((c for c in candidates if comparison.is_without(found, c)), None)
-    return added if without is None else [(without, comparison_results.results(without)), *added]
+    return added if without is None else [(without, comparison.results(without)), *added]
 
 
 def together(several: list[tuple[comparison.Comparison, StudyResult]], measure: str) -> Any:
     if len(several) == 1:
         record, results = several[0]
         return picture(results, record.spec.policies, measure, "comparison-curve")
-    title, share = comparison_results.MEASURES[measure]
+    title, share = comparison.MEASURES[measure]
     fig = learning_curves(
         [
-            (named(record), comparison_results.curves(results, record.spec.policies, measure))
+            (named(record), comparison.curves(results, record.spec.policies, measure))
             for record, results in several
         ],
         measure=title,
@@ -391,7 +390,7 @@ def take_away(fig: Any, several: list[StudyResult]) -> None:
         downloads.figure_downloads(fig, "comparison", "save-comparison")
         downloads.button(
             "Rows of every round and seed (CSV)",
-            lambda out: out.write(comparison_results.rows_csv(several).encode()),
+            lambda out: out.write(comparison.rows_csv(several).encode()),
             "comparison.csv",
             "comparison-rows",
             kind="tertiary",
@@ -434,7 +433,7 @@ if token is not None:
 else:
     form()
     if not comparison.all_of():
-        from workbench.figures.examples import example
+        from workbench.figures.parts import example
 
         widgets.figure(
             example("comparison"), "comparison-example", "An example: two curves and the labels saved"

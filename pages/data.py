@@ -12,8 +12,8 @@ from workbench.app.data.cards import face, picture, project_picture, thumbnail
 from workbench.app.programs import control
 from workbench.app.serving import uploads
 from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import PER_CENT, one_line, percent, plural, show_error, verbatim
+from workbench.app.words.text import PER_CENT, explain, one_line, percent, plural, show_error, verbatim
+from workbench.documents.projects import ProjectSettings
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
 from workbench.store import Store
@@ -61,7 +61,7 @@ def card(name: str) -> None:
         with st.container(horizontal=True, key=f"actions-{name}"):
             if st.button("Start labelling", key=f"start-{name}"):
                 with st.spinner("Opening the pool"):
-                    forms.start(name, forms.Settings(name=entry.title))
+                    forms.start(name, ProjectSettings(name=entry.title))
             if st.button("Options", key=f"options-{name}", type="tertiary", icon=":material/tune:"):
                 ask_no_more()
                 options_of(name)
@@ -69,7 +69,7 @@ def card(name: str) -> None:
 
 def lead(opened: Any) -> None:
     """The open project before all others: how far it is, what that means, and the way on."""
-    from workbench.figures.sparkline import sparkline
+    from workbench.figures.curves import sparkline
 
     with opened.log.snapshot():
         sentence, meaning = labelling_speed.progress(opened)
@@ -321,7 +321,7 @@ def which_project() -> None:
                 forms.start(source, settings, options=options, again=True, then=then, page=page)
 
 
-def new_classes(record: Any, chosen: forms.Settings) -> list[str]:
+def new_classes(record: Any, chosen: ProjectSettings) -> list[str]:
     """Classes that somebody typed and a project does not have."""
     if not chosen.classes or not login.may_change(record):
         return []
@@ -431,7 +431,7 @@ def known_sets() -> None:
     with widgets.row("known", align="bottom"):
         name = st.selectbox("Set", order, format_func=line, key="known-set", width="stretch")
         if st.button("Start labelling", key="start-known"):
-            start_known(name, forms.Settings(name=present[name].name.replace("_", " ")))
+            start_known(name, ProjectSettings(name=present[name].name.replace("_", " ")))
         if st.button("Options", key="options-known", type="tertiary", icon=":material/tune:"):
             ask_no_more()
             options_of_known(present[name])

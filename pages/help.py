@@ -5,8 +5,7 @@ import streamlit as st
 from workbench.app.access import current
 from workbench.app.shell import frame, widgets
 from workbench.app.words import help
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import verbatim
+from workbench.app.words.text import explain, verbatim
 from workbench.errors import InputError
 
 PAGE = "page"

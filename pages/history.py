@@ -6,16 +6,15 @@ from zlib import crc32
 import streamlit as st
 
 from workbench.app import desk
-from workbench.app.access import auditing, current, login, presence
+from workbench.app.access import auditing, current, joining, login
 from workbench.app.compare import stopping
-from workbench.app.history import agreement, decisions, exports, history, label_errors
+from workbench.app.history import decisions, exports, history, label_errors
 from workbench.app.history import people as people_part
 from workbench.app.serving import evaluation
 from workbench.app.serving.caching import computed
 from workbench.app.shell import frame, labelling_speed, palette, widgets
 from workbench.app.words import acts
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import plural, verbatim
+from workbench.app.words.text import explain, plural, verbatim
 from workbench.exchange import label_table
 from workbench.metrics.agreement import ENOUGH
 
@@ -255,16 +254,16 @@ def decisions_view(rows: list[decisions.Decision], opinions: Any, compared: str,
 def look_twice(state: Any) -> None:
     """Agreement of somebody with themselves."""
     n_own = sum(1 for votes in state.votes.values() if me.annotator in votes)
-    own_agreement, differ = agreement.second_looks(state, me.annotator)
+    own_agreement, differ = people_part.second_looks(state, me.annotator)
     st.subheader("A second look at your own labels")
     if own_agreement is not None:
-        words = agreement.in_words("", own_agreement, oneself=True)
+        words = people_part.in_words("", own_agreement, oneself=True)
         st.markdown(f"**{verbatim(words)}**", help=explain("kappa"))
         if differ:
             st.caption(
                 f"You differ from yourself on {plural(len(differ), 'item')}; the second answer counts."
             )
-    sentence = agreement.anchoring_words(agreement.anchoring(session.log.events, state, me.annotator))
+    sentence = people_part.anchoring_words(people_part.anchoring(session.log.events, state, me.annotator))
     if sentence:
         st.caption(sentence)
     waiting = len(state.second.get(me.annotator, ()))
@@ -288,14 +287,16 @@ def people_view(shared: Any, state: Any) -> None:
     if not shared and not state.conflicts:
         st.markdown("Nobody has labelled an item that somebody else labelled too.")
         return
-    together = agreement.group(shared, len(state.classes))
-    pairs = agreement.pairs(shared)
+    together = people_part.group(shared, len(state.classes))
+    pairs = people_part.pairs(shared)
     help_ = explain("kappa")
     if together is not None:
         n = len({person for codes in shared.values() for person in codes})
-        st.markdown(f"**{verbatim(agreement.in_words(f'{n} people', together, together=True))}**", help=help_)
+        st.markdown(
+            f"**{verbatim(people_part.in_words(f'{n} people', together, together=True))}**", help=help_
+        )
     for a, b, pair_agreement in pairs[:1] if together is None else []:
-        st.markdown(f"**{verbatim(agreement.in_words(f'{a} and {b}', pair_agreement))}**", help=help_)
+        st.markdown(f"**{verbatim(people_part.in_words(f'{a} and {b}', pair_agreement))}**", help=help_)
     if len(pairs) > 1:
         rows = [
             {
@@ -353,7 +354,7 @@ top = st.container(key="history-top")
 with widgets.row("history-said", horizontal_alignment="distribute"):
     st.caption(" · ".join(parts), width="content")
     said()
-people = agreement.shared_labels(state)
+people = people_part.shared_labels(state)
 differ = bool(people or state.conflicts)
 several = len({person for votes in state.votes.values() for person in votes}) > 1
 titles = ["Review", *(["Agreement"] if differ or state.votes else []), *(["People"] if several else [])]
@@ -380,11 +381,11 @@ with views[in_sight]:
     if in_sight == "Agreement":
         people_view(people, state)
         look_twice(state)
-        presence.invite(session)
+        joining.invite(session)
     elif in_sight == "People":
         people_part.part(me, state)
         if not session.state.model.get("names_hidden"):
-            presence.table(session)
+            joining.presence_table(session)
     elif in_sight == "Labels":
         labels_table(session)
     elif in_sight == "Fits":

@@ -5,14 +5,13 @@ from typing import Any
 import streamlit as st
 
 from workbench.app import desk
-from workbench.app.access import current, login, naming
+from workbench.app.access import current, joining, login
 from workbench.app.data import forms
 from workbench.app.desk import questions
 from workbench.app.label import instructing, oracle
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import frame, labelling_speed, widgets
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import percent, plural, refused, show_error, show_kept_error, verbatim
+from workbench.app.words.text import explain, percent, plural, refused, show_error, show_kept_error, verbatim
 from workbench.classifiers.protocols import choice_of
 from workbench.sessions.measure import ENOUGH
 
@@ -445,8 +444,8 @@ if st.session_state.get(instructing.OPEN) == session.id and st.session_state.get
 if st.session_state.get(OPEN) == session.id:
     # the page is drawn anew when a fit ends; what is being typed here must not go with it
     classes_dialog(session)
-if naming.is_open(session):
-    naming.ask(session)
+if joining.is_name_wanted(session):
+    joining.ask_for_name(session)
     frame.end()
 # the same for as long as the tab is open: the desk is told of no change
 below = st.session_state.setdefault(f"figures-below-{session.id}", bool(session.rounds))

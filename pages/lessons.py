@@ -8,10 +8,9 @@ import streamlit as st
 from workbench.app.access import joining
 from workbench.app.access.joining import CLASS, ROOM
 from workbench.app.data import cards
-from workbench.app.lessons import guesses, lessons, stage, teaching, together
+from workbench.app.lessons import lessons, teaching, together
 from workbench.app.shell import frame, widgets
-from workbench.app.words.glossary import explain, used_in
-from workbench.app.words.text import show_error
+from workbench.app.words.text import explain, show_error, used_in
 from workbench.errors import InputError
 
 
@@ -73,12 +72,12 @@ def show(lesson: lessons.Lesson) -> None:
 def shown(lesson: lessons.Lesson, values: lessons.Values, made: Any, job: Any) -> str:
     """The figures, as far as they are computed; what came out, in words."""
     if made is not None:
-        window = st.session_state.get(stage.WINDOW)
+        window = st.session_state.get(lessons.WINDOW)
         n = len(lessons.drawn(lesson, made, values).pictures)
         if n > 1:
-            stage.unpin()
+            lessons.unpin_figures()
         return teaching.pictures(
-            lesson, made, values, stage.stage_of(window, in_class=in_class(), pictures=n)
+            lesson, made, values, lessons.stage_of(window, in_class=in_class(), pictures=n)
         )
     if job is not None and job.active:
         teaching.streaming(lesson, values, job)
@@ -151,7 +150,7 @@ def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
             st.button(
                 "Clear the guesses",
                 key="clear-guesses",
-                on_click=guesses.clear,
+                on_click=teaching.clear_guesses,
                 args=(lesson.name,),
                 help="Of everybody, for the next class",
             )
@@ -253,7 +252,7 @@ def show_together() -> None:
 
 
 wanted = st.query_params.get("lesson")
-stage.style(in_class=in_class())
+lessons.stage_style(in_class=in_class())
 widgets.style(
     ".st-key-lessons { display: grid; gap: 1rem;"
     " grid-template-columns: repeat(auto-fill, minmax(max(15rem, 30%), 1fr)); }"

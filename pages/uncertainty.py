@@ -12,9 +12,8 @@ from workbench.app.data import forms
 from workbench.app.history import decisions
 from workbench.app.serving.caching import computed
 from workbench.app.shell import downloads, frame, widgets
-from workbench.app.uncertainty import mapping, pointer, selection
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, percent, plural, show_kept_error, verbatim
+from workbench.app.uncertainty import mapping, selection
+from workbench.app.words.text import explain, one_line, percent, plural, show_kept_error, verbatim
 from workbench.classifiers import title_of
 from workbench.errors import InputError
 from workbench.sessions.uncertainty import DOUBT
@@ -71,7 +70,7 @@ def inspect(item: int, view: Any, values: Any, title: str, *, offered: bool) -> 
             words += f" · {verbatim(title)}: **{mapping.shown_as(name, float(values[item]))}**"
         st.markdown(words)
         gallery((item,), view.model, offered=offered)
-        from workbench.figures.bars import class_probabilities
+        from workbench.figures.maps import class_probabilities
 
         widgets.figure(
             class_probabilities(view.model.probabilities_of(item), view.model.classes),
@@ -281,7 +280,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
         selection_mode=("points", "box", "lasso"),
         config={"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"]},  # has the lasso
     )
-    pointer.mount(
+    selection.mount_pointer(
         session,
         chart=key,
         measure=title,

@@ -60,7 +60,7 @@ _FIRST = (
     "engine",
     "studies",
     "attacks",
-    "test_trials.py",
+    "benchmarks",
     "cli",
 )
 _ORDER = {name: place for place, name in enumerate(_FIRST)}

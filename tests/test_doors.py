@@ -25,8 +25,7 @@ from workbench.exchange import (
     wanted_by,
     write_project_bundle,
 )
-from workbench.exchange.checksums import sealed
-from workbench.exchange.files import json_text
+from workbench.exchange.files import json_text, sealed
 from workbench.members import FolderMembers, ZipMembers, member_name
 from workbench.pools import feature_map_from_json, load_pool
 from workbench.sessions import RunSpec, Session
@@ -59,9 +58,8 @@ ALLOWED = {
     # what is given to these is bytes, an open file, or a File
     "pools/images/decoding.py": "bytes",
     "exchange/labels.py": "bytes",
-    "exchange/predictor_parts.py": "copied into a predict.py, whose user names the file; pickles are refused",
     "pools/formats/huggingface.py": "bytes",
-    "pools/formats/sheet_scan.py": "bytes",
+    "pools/formats/xlsx.py": "bytes",
     "pools/formats/idx.py": "a File",
     "pools/formats/npy_files.py": "a File, mapped",
     "pools/formats/parquet.py": "a File",
@@ -69,12 +67,10 @@ ALLOWED = {
     "studies/attacks.py": "what it writes",
     # files of the program, of an installed package or of its cache: their names are no document's
     "pools/datasets/catalogue.py": "bundled",
-    "pools/encoders/torch_file.py": "of a package",
-    "pools/encoders/wordllama.py": "of a package",
+    "pools/encoders/libraries.py": "of a package",
     "pools/features/cache.py": "the cache",
     "pools/datasets/known.py": "of the catalogue",
     # paths that a person typed; `of_document` and `_pool_of` mark those of documents
-    "pools/encoders/libraries.py": "a network that a person named",
 }
 FUNCTIONS = {
     "exchange/bundles.py": {
@@ -84,15 +80,13 @@ FUNCTIONS = {
         "write_zip",
     }
     | {"BundleFolder.rounds_kept", "BundleFolder.progress", "_run_held", "labelled_items"},
-    "exchange/auditing.py": {"Audit.decided", "Audit.list_of_checks", "Audit._read"},
-    "exchange/checksums.py": {"sealed"},
-    "exchange/files.py": {"read_json", "packed", "put"},
+    "exchange/auditing.py": {"Audit.decided", "Audit.list_of_checks", "Audit._read", "read_certificate"},
+    # pictures are bytes of the pool's own
+    "exchange/files.py": {"sealed", "read_json", "packed", "put", "picture_of"},
     "exchange/language_model.py": {"_Kept.__init__"},  # what it wrote itself, below the program's own folder
-    "exchange/finished_sets.py": {"read_certificate"},
     "exchange/models.py": {"load_model"},
     "exchange/projects.py": {"open_bundle", "_rehearse", "_members", "_with_pool", "_pack_pictures"},
     "pools/encoders/__init__.py": {"weights_of"},  # of the file that open_encoder opened
-    "exchange/pictures.py": {"picture_of"},  # bytes of the pool's own
     "pools/formats/sheet_process.py": {"main"},  # its own output, by its number
     "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
     "pools/tables/pictures.py": {"_found_files", "_beside", "Pictures.read"},
@@ -267,7 +261,7 @@ def test_only_plain_listed_members_of_a_bundle_are_read(
         document = json.loads((bundle / "run.json").read_text())
         document["files"]["../outside/rows.csv"] = "0" * 64
         document.pop("sha256")
-        from workbench.exchange.checksums import _own
+        from workbench.exchange.files import _own
 
         (bundle / "run.json").write_text(json_text(document | {"sha256": _own(document)}))
     else:
@@ -281,7 +275,7 @@ def test_only_plain_listed_members_of_a_bundle_are_read(
 def test_pictures_and_vectors_beside_a_pool_travel_with_it(
     tmp_path: Path, store: Store, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.pools.test_shapes import photos
+    from tests.pools.features.test_shapes import photos
 
     place = tmp_path / "mine"
     (place / "photos").mkdir(parents=True)
@@ -412,7 +406,7 @@ def test_labels_and_pictures_are_looked_for_beside_their_table_alone(tmp_path: P
 
 def test_a_saved_feature_map_opens_no_network_that_it_names(outside: Path) -> None:
     vectors = {"kind": "vectors", "source": "x", "axes": None}
-    from workbench.pools.features.packing import pack
+    from workbench.arrays import pack
 
     vectors["mean"] = pack(np.zeros(3, np.float32))
     document = {

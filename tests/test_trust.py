@@ -19,8 +19,7 @@ from workbench import cli, registry
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
 from workbench.exchange import load_model, read_bundle, save_model
-from workbench.exchange.checksums import sealed
-from workbench.exchange.files import json_text
+from workbench.exchange.files import json_text, sealed
 from workbench.policies.registry import find
 from workbench.pools import load_pool
 from workbench.registry import CodeName

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.sessions.simulate import simulate as simulate
     from workbench.store.store import Store as Store
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __getattr__ = lazy(
     __name__,

@@ -85,6 +85,11 @@ def listed(names: Iterable[Any], limit: int = 6, quote: bool = True) -> str:
     return ", ".join(parts) + (f" and {more:,} more" if more > 0 else "")
 
 
+def names_in(text: str) -> list[str]:
+    """Names that a person typed with commas between them, without blanks around."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def shortened(message: str) -> str:
     """A message of ours without the long pieces of input it quotes."""
     message = _QUOTED.sub(lambda match: _without_middle(match.group(), ECHO), message)

@@ -414,7 +414,7 @@ def _labels() -> dict[str, bytes]:
 def _maps() -> dict[str, dict[str, Any]]:
     from workbench.pools import load_pool
     from workbench.pools.features.network import Layer, NetworkFeatureMap
-    from workbench.pools.features.pixels import ImageFeatureMap
+    from workbench.pools.features.numbers import ImageFeatureMap
 
     tables = _tables()
     rng = np.random.default_rng(0)

@@ -35,8 +35,7 @@ from workbench.exchange import (
     wanted_by,
     write_project_bundle,
 )
-from workbench.exchange.checksums import sealed
-from workbench.exchange.files import json_text
+from workbench.exchange.files import json_text, sealed
 from workbench.pools import load_pool
 from workbench.sessions import ArrayOracle, RunSpec, Session
 from workbench.store import Store

@@ -25,8 +25,7 @@ from benchmarks.trials._watch import watched
 from workbench.errors import InputError
 from workbench.exchange import load_model, read_bundle
 from workbench.exchange.bundles import BundleFolder, labelled_items
-from workbench.exchange.checksums import sealed
-from workbench.exchange.files import json_text, read_json
+from workbench.exchange.files import json_text, read_json, sealed
 from workbench.pools import feature_map_from_json, load_pool
 from workbench.sessions import RunSpec
 from workbench.studies import StudySpec, load_study, read_study, run_study

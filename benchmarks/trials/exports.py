@@ -24,12 +24,11 @@ from workbench.csv_writing import FORMULA, plain_cell
 from workbench.errors import InputError
 from workbench.exchange import FORMATS, export_labels, import_labels, write_project_bundle
 from workbench.exchange.answers import IMPORTS
-from workbench.exchange.history import CARRIED_BY
 from workbench.exchange.labels import OF_IMAGES
+from workbench.exchange.rows import CARRIED_BY
 from workbench.figures.export import numbers
 from workbench.pools import load_pool
-from workbench.pools.items import ImageItems, RowItems
-from workbench.pools.pool import Pool
+from workbench.pools.pool import ImageItems, Pool, RowItems
 from workbench.reading import valid_text
 from workbench.sessions import Session
 from workbench.store import Store
@@ -255,7 +254,7 @@ def _is_number(cell: str) -> bool:
 def _bundle(session: Session, folder: Path) -> None:
     from workbench.exchange import zipped
     from workbench.exchange.bundles import FORMAT
-    from workbench.exchange.checksums import read_sealed
+    from workbench.exchange.files import read_sealed
     from workbench.members import FolderMembers
 
     with tempfile.TemporaryDirectory(dir=folder) as place:

@@ -79,22 +79,23 @@ def _posted(url: str, count: int, seed: int) -> tuple[list[str], dict[str, int]]
     from starlette.applications import Starlette
     from starlette.testclient import TestClient
 
-    from workbench.app.access import current, tokens
-    from workbench.app.desk import routes
-    from workbench.app.serving import limits
+    from workbench.app.access import current
+    from workbench.app.desk import requests, routes
     from workbench.app.serving.jobs import manager
     from workbench.registry import trust
     from workbench.sessions import Session
     from workbench.store import Store
 
     trust(CONSTANT)
-    limits.LIMITS = limits.Limits(itertools.count().__next__)  # each request comes a second after the last
+    requests.LIMITS = requests.Limits(
+        itertools.count().__next__
+    )  # each request comes a second after the last
     rng = random.Random(seed)
     store = Store.open(url)
     session = Session.create("iris", classifier=CONSTANT, policy="random", store=store, annotator=PERSON)
     current.keep(session)
     client = TestClient(Starlette(routes=routes()), base_url="http://localhost:8501")
-    headers = {"x-desk-token": tokens.issue(session.id, PERSON), "content-type": "application/json"}
+    headers = {"x-desk-token": requests.issue(session.id, PERSON), "content-type": "application/json"}
     failures: list[str] = []
     said = {"stored": 0, "refused by a sentence": 0, "come too late": 0}
     for number in range(count):

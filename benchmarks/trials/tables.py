@@ -23,7 +23,7 @@ import pandas as pd
 
 from benchmarks.trials import Row
 from workbench.pools import load_pool, read_rows
-from workbench.pools.streams import open_source
+from workbench.pools.loading import open_source
 
 TEXTS = (
     "plain words",

@@ -10,7 +10,7 @@ import pytest
 from tests.app.test_pages import PAGES, open_page, texts
 from workbench.app.access import current
 from workbench.app.desk import cards
-from workbench.app.history import agreement
+from workbench.app.history import people
 from workbench.app.serving import evaluation
 from workbench.app.uncertainty import mapping
 from workbench.sessions import Session, insight
@@ -123,14 +123,14 @@ def test_who_is_led_by_the_guess_is_said_after_ten_labels_of_each(begun: Session
         )
         [done] = me.apply([made])
         assert done.status == "saved"
-    found = agreement.anchoring(me.log.events, me.state, "cat")
+    found = people.anchoring(me.log.events, me.state, "cat")
     assert found == ((12, 12), (6, 12))
-    words = agreement.anchoring_words(found)
+    words = people.anchoring_words(found)
     assert "12 of 12 (100 %), with it hidden in 6 of 12 (50 %)" in words.replace("\u00a0", " ")
-    assert agreement.anchoring_words(agreement.Anchoring((9, 9), (6, 12))) == ""
-    assert agreement.anchoring(me.log.events, me.state, "ann") == ((0, 0), (0, 0))
+    assert people.anchoring_words(people.Anchoring((9, 9), (6, 12))) == ""
+    assert people.anchoring(me.log.events, me.state, "ann") == ((0, 0), (0, 0))
     me.undo()
-    assert agreement.anchoring(me.log.events, me.state, "cat") == ((12, 12), (6, 11))
+    assert people.anchoring(me.log.events, me.state, "cat") == ((12, 12), (6, 11))
 
 
 def test_the_calibration_page_reads_the_guess_alone_beside_the_model(home: Path, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from workbench.app.access import current
 from workbench.app.label.oracle import answer_by_oracle
 from workbench.app.serving.jobs import Job
 from workbench.cli import runs
+from workbench.progress import TimeLeft, _rounded_up
 from workbench.sessions import RunSpec, Session
 from workbench.studies import run
-from workbench.work.timeleft import TimeLeft, _rounded_up
 
 
 class Clock:

@@ -97,7 +97,7 @@ def test_other_hosts_and_pages_of_other_ports_reach_nothing(
             "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
         }
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
     connection.request("GET", path, headers=asked)
     assert connection.getresponse().status == status
     connection.close()

@@ -13,7 +13,7 @@ from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import store_of
 from tests.browser.test_labelling import DESK
 from workbench.certificates import verify
-from workbench.exchange.finished_sets import read_certificate, read_finished
+from workbench.exchange.auditing import read_certificate, read_finished
 from workbench.sessions import Session
 
 SAID = {"card": "I lost my card", "refund": "I want my money back", "login": "I cannot log in"}

@@ -41,7 +41,7 @@ def scripts(page: Any) -> list[str]:
 def little(server: Server, asked: list[str]) -> set[str]:
     """The files in the script that has the little ones."""
     (name,) = {one for one in asked if one.startswith("little.")}
-    with urllib.request.urlopen(f"{server.url}/static/js/{name}", timeout=60) as answer:
+    with urllib.request.urlopen(f"{server.url}/static/js/{name}", timeout=600) as answer:
         script = answer.read().decode()
     return set(json.loads(script[script.index('({"') + 1 : -1]))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +17,18 @@ from tests.browser.test_labelling import at_the_desk, item_of, press_and_wait, w
 from tests.pools.helpers import needs
 
 
+@pytest.fixture
+def data_server(browser: Any, tmp_path: Path) -> Iterator[Server]:
+    """A server of its own that knows where the data sets are."""
+    data = needs("images/fashion_mnist.npz").parent.parent
+    server = Server(tmp_path / "home", environment={"WORKBENCH_DATA": str(data)}).start()
+    yield server
+    server.stop()
+
+
 @pytest.mark.slow  # alone: 60,000 pictures from the menu, drawn and labelled in a browser
-def test_fashion_mnist_is_labelled_image_by_image(page: Any, own_server: Server) -> None:
-    file = needs("images/fashion_mnist.npz")
-    own_server.environment["WORKBENCH_DATA"] = str(file.parent.parent)
-    own_server.stop()
-    own_server.start()
-    visit(page, own_server.url)
+def test_fashion_mnist_is_labelled_image_by_image(page: Any, data_server: Server) -> None:
+    visit(page, data_server.url)
     picker = page.locator(".st-key-known-set input")
     picker.click()
     picker.fill("fashion")

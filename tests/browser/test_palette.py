@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import answered
-from workbench.app.serving.early import backend_of
+from workbench.app.serving.frontend import backend_of
 
 CHOSEN = """name => { const box = document.querySelector('[class*=st-key-review-class]');
   const typed = [...(box?.querySelectorAll('input') || [])].map(one => one.value);

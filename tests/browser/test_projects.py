@@ -41,9 +41,9 @@ def test_a_project_is_found_again_and_deleted_only_after_a_question(page: Any, s
 
 
 @pytest.mark.slow  # alone: a dialog that is written in while a fit ends
-def test_a_dialog_outlives_the_end_of_a_fit(page: Any, own_server: Server) -> None:
-    project = answered(own_server, "iris", 12, fit=False)
-    visit(page, f"{own_server.url}/label?project={project}")
+def test_a_dialog_outlives_the_end_of_a_fit(page: Any, server: Server) -> None:
+    project = answered(server, "iris", 12, fit=False)
+    visit(page, f"{server.url}/label?project={project}")
     at_the_desk(page)
     page.get_by_role("link", name="Data").click()
     page.click(f".st-key-more-{project} button")

@@ -134,11 +134,11 @@ def two_people_differ(browser: Any, server: Server) -> tuple[str, Any, Any, dict
 
 
 @pytest.mark.slow  # alone: two browsers, two answers, one review
-def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) -> None:
-    project, ann, bob, answers = two_people_differ(browser, own_server)
+def test_two_people_differ_and_review_decides(browser: Any, server: Server) -> None:
+    project, ann, bob, answers = two_people_differ(browser, server)
 
     # they differ on both; in the gallery the keys decide, and what is decided is no dispute any more
-    visit(bob, f"{own_server.url}/history?project={project}")
+    visit(bob, f"{server.url}/history?project={project}")
     bob.locator(".st-key-review-filters").get_by_text("People differ").click()
     settled(bob)
     bob.wait_for_function(f"() => {DESK}?.querySelectorAll('.tile').length === 2")
@@ -153,7 +153,7 @@ def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) 
     bob.keyboard.press("f")  # the keys go on: a flag on one
     bob.wait_for_function(f"() => {DESK}?.querySelector('.tile.here .marks')?.innerText.includes('flagged')")
     bob.wait_for_function(SAVED)
-    with store_of(own_server) as store:
+    with store_of(server) as store:
         state = Session.open(project, store=store).state
     ids = {str(item) for item in state.votes if state.labels[item] == "setosa"}
     assert set(answers["Ann"]) <= ids and not state.conflicts and len(state.flagged) == 1
@@ -163,10 +163,10 @@ def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) 
 
 
 @pytest.mark.slow  # alone: the queue of disagreements up to the next fit
-def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, own_server: Server) -> None:
-    project, ann, bob, answers = two_people_differ(browser, own_server)
+def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, server: Server) -> None:
+    project, ann, bob, answers = two_people_differ(browser, server)
     first, second = answers["Ann"]
-    visit(ann, f"{own_server.url}/history?project={project}")
+    visit(ann, f"{server.url}/history?project={project}")
     ann.wait_for_selector("text=2 on which people differ")
     ann.get_by_role("tab", name="Agreement").click()
     ann.wait_for_selector("text=Ann and Bob labelled 2 items both, and agree in 0 of 2")
@@ -185,7 +185,7 @@ def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, ow
     assert set(table.loc[[first, second], "person"]) == {"Ann"} and set(table["status"]) == {"labelled"}
     said = [json.loads(table.loc[item, "label_by_person"]) for item in (first, second)]
     assert said == [{"Ann": "setosa", "Bob": "virginica"}, {"Ann": "versicolor", "Bob": "virginica"}]
-    with store_of(own_server) as store:
+    with store_of(server) as store:
         session = Session.open(project, store=store)
         state = session.state
         assert not state.undecided and {int(first), int(second)} <= set(state.training)

@@ -55,6 +55,22 @@ BRIEF = QUICK | {
     "svgp-heaviside": {"n_inducing": 16, "max_iter": 5},
     "wasserstein": {"n_inducing": 8, "min_steps": 20, "epochs": 2},
     "softmax-net": {"min_steps": 5, "epochs": 1},
+    "large-margin-net": {"n_inducing": 8, "min_steps": 5, "pretrain_epochs": 1, "joint_epochs": 1},
+}
+# with the steps that those of the checks need which look at what was learnt; each optimiser
+TRAINED = {
+    "logistic-softmax-gibbs": BRIEF["logistic-softmax-gibbs"],
+    "softmax-net": {"learning_rate": 3e-3, "epochs": 10, "min_steps": 150},
+    "large-margin-net": {
+        "n_inducing": 8,
+        "min_steps": 60,
+        "pretrain_epochs": 5,
+        "joint_epochs": 1,
+        "learning_rate": 3e-3,
+    },
+    "svgp-softmax": {"max_iter": 60},
+    "svgp-robust-max": {"optimizer": "adam", "max_iter": 60},
+    "wasserstein": {"n_inducing": 16, "min_steps": 100, "epochs": 5},
 }
 # one name of each family: the checks look at the estimator, which likelihoods share
 CHECKED = [
@@ -721,39 +737,25 @@ def test_scikit_learns_checks(name):
     check_estimator(make_classifier(name, random_state=0), on_skip=None)
 
 
-@pytest.mark.parametrize("name", [briefly(name) for name in sorted(LONG - {"large-margin-net"})])
-def test_scikit_learns_checks_but_those_that_train_at_length(name):
-    estimator, done = make_classifier(name, random_state=0, **BRIEF[name]), set()
-    for copy, check in estimator_checks_generator(estimator):
-        asked = getattr(check, "func", check).__name__.removeprefix("check_")
-        if asked not in TRAINING:
+def check_briefly(name, training):
+    """scikit-learn's checks of a family that trains long: those that need a trained model, or all others."""
+    options, done = TRAINED[name] if training else BRIEF[name], set()
+    for copy, check in estimator_checks_generator(make_classifier(name, random_state=0, **options)):
+        check_name = getattr(check, "func", check).__name__.removeprefix("check_")
+        if (check_name in TRAINING) == training:
             with contextlib.suppress(SkipTest):
                 check(copy)
-            done.add(asked)
+            done.add(check_name)
+    return done
+
+
+@pytest.mark.parametrize("name", [briefly(name) for name in sorted(LONG)])
+def test_scikit_learns_checks_but_those_that_train_at_length(name):
+    done = check_briefly(name, training=False)
     assert {"fit2d_1sample", "estimators_pickle", "n_features_in", "fit_score_takes_y"} <= done
 
 
-@pytest.mark.slow  # alone: scikit-learn's own checks of the families that train long
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("logistic-softmax-gibbs", BRIEF["logistic-softmax-gibbs"]),
-        ("softmax-net", {"learning_rate": 3e-3, "epochs": 10, "min_steps": 150}),
-        (
-            "large-margin-net",
-            {
-                "learning_rate": 3e-3,
-                "pretrain_epochs": 5,
-                "joint_epochs": 1,
-                "min_steps": 60,
-                "n_inducing": 8,
-            },
-        ),
-        # each optimiser: what the checks train is the same estimator around the likelihoods
-        ("svgp-softmax", {"max_iter": 60}),
-        ("svgp-robust-max", {"optimizer": "adam", "max_iter": 60}),
-        ("wasserstein", {"n_inducing": 16, "min_steps": 100, "epochs": 5}),
-    ],
-)
-def test_scikit_learns_checks_in_full(name, options):
-    check_estimator(make_classifier(name, random_state=0, **options), on_skip=None)
+@pytest.mark.slow  # alone: scikit-learn's own checks of what the families that train long have learnt
+@pytest.mark.parametrize("name", sorted(TRAINED))
+def test_scikit_learns_checks_that_train_at_length(name):
+    assert check_briefly(name, training=True) == TRAINING

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.cli.calls import FAST, call, refused, table
-from tests.pools.test_images import zipped
-from tests.pools.test_shapes import photos
+from tests.pools.features.test_shapes import photos
+from tests.pools.images.test_images import zipped
 from workbench.exchange import load_model
 from workbench.exchange.predictions import read_predictions
 from workbench.pools import load_pool

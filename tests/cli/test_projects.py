@@ -20,8 +20,8 @@ from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session
 from workbench.store import Store, pool_files
-from workbench.store.places import workbench_home
 from workbench.store.processes import serving
+from workbench.writing import workbench_home
 
 
 def test_a_project_is_started_for_people_with_items_that_several_label(
@@ -45,18 +45,23 @@ def test_a_project_is_started_for_people_with_items_that_several_label(
     (record,) = Store.open().projects()
     assert capsys.readouterr().out == f"Rows: 40 items, 2 classes, project {record.id}\n"
     made = Session.open(record.id)
-    assert made.settings["overlap"] == {"share": 0.25, "people": 3} and made.classes == ("good", "bad")
+    assert (made.settings["overlap"], made.settings["people"]) == (0.25, 3) and made.classes == (
+        "good",
+        "bad",
+    )
     assert made.items.twins.n_groups == 0
     assert call("new", tmp_path / "rows.csv", *options) == 0
     assert "10 items are copies or near-copies of others, in 5 groups." in capsys.readouterr().out
-    assert "at least two" in refused(
+    assert "'--people': Input should be greater than or equal to 2" in refused(
         capsys, "new", tmp_path / "rows.csv", "--overlap", "0.5", "--people", "1"
     )
-    assert "'worth'; got 'often'" in refused(capsys, "new", tmp_path / "rows.csv", "--overlap", "often")
+    assert "'overlap' is 'often': it is a share" in refused(
+        capsys, "new", tmp_path / "rows.csv", "--overlap", "often"
+    )
     assert "nothing.csv" in refused(capsys, "new", "nothing.csv")
     assert call("new", tmp_path / "rows.csv", *options, "--overlap", "worth", "--people", "4") == 0
-    every = [Session.open(one.id).settings.get("overlap") for one in Store.open().projects()]
-    assert {"share": 1.0, "by": "worth", "people": 4} in every
+    every = [Session.open(one.id).settings for one in Store.open().projects()]
+    assert ("worth", 4) in [(settings["overlap"], settings["people"]) for settings in every]
 
 
 def test_no_command_writes_over_what_it_or_a_project_is_made_from(

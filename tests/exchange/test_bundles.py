@@ -30,8 +30,7 @@ from workbench.exchange import (
     write_run_bundle,
     zipped,
 )
-from workbench.exchange.checksums import sealed
-from workbench.exchange.files import json_text
+from workbench.exchange.files import json_text, sealed
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import ArrayOracle, RunSpec, labelled_at

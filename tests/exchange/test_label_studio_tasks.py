@@ -12,8 +12,7 @@ from workbench.errors import InputError
 from workbench.exchange import import_labels, label_table
 from workbench.exchange.questions import read_answers
 from workbench.pools import load_pool
-from workbench.pools.items import TextItems
-from workbench.pools.pool import Pool
+from workbench.pools.pool import Pool, TextItems
 from workbench.sessions import Session
 from workbench.sessions.operations import Operation
 from workbench.sessions.people import training_of

@@ -15,8 +15,7 @@ from tests.oracles import step
 from tests.pools.test_texts import table
 from workbench.errors import InputError
 from workbench.exchange import is_project_bundle, open_bundle, wanted_by, write_project_bundle, zipped
-from workbench.exchange.checksums import sealed
-from workbench.exchange.files import json_text
+from workbench.exchange.files import json_text, sealed
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.operations import Operation
 from workbench.store import Store

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.exchange import of_other_programs as others
-from tests.pools.test_images import zipped
-from tests.pools.test_shapes import photos
+from tests.pools.features.test_shapes import photos
+from tests.pools.images.test_images import zipped
 from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.exchange import export_labels, open_bundle, write_project_bundle
 from workbench.exchange.answers import format_of
-from workbench.exchange.planning import plan_import
+from workbench.exchange.imports import plan_import
 from workbench.exchange.questions import Answers, answers_several, read_answers, take_answers
 from workbench.sessions import Operation, Session
 from workbench.sessions.operations import SKIPPED
@@ -88,7 +88,7 @@ def test_a_bundle_keeps_what_is_about_items_where_it_counts(store, tmp_path):
 
 
 def test_a_bundle_with_two_questions_of_one_name_is_refused(store, tmp_path):
-    from workbench.exchange.checksums import sealed
+    from workbench.exchange.files import sealed
 
     write_project_bundle(tmp_path / "b", answered(store))
     place = tmp_path / "b"

@@ -18,7 +18,7 @@ from workbench.exchange.answers import IMPORTS
 from workbench.exchange.labels import OF_IMAGES, class_folders, labelling_config
 from workbench.pools import load_pool
 from workbench.pools.images import photos as photo_room
-from workbench.pools.tables.exported import COLUMNS
+from workbench.pools.tables.uses import COLUMNS
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.operations import Operation
 from workbench.store import Store

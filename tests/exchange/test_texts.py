@@ -25,11 +25,11 @@ from workbench.exchange import (
     write_project_bundle,
 )
 from workbench.exchange import labels as labels_room
-from workbench.exchange.history import CARRIED_BY
 from workbench.exchange.labels import OF_IMAGES, FileNames, class_folders
 from workbench.exchange.predictions import read_predictions
+from workbench.exchange.rows import CARRIED_BY
 from workbench.pools import load_pool, read_rows
-from workbench.pools.items import ImageItems
+from workbench.pools.pool import ImageItems
 from workbench.reading import parse_json, valid_text, valid_texts
 from workbench.sessions import Session
 from workbench.store import Store
@@ -220,7 +220,7 @@ def test_a_class_called_unlabelled_does_not_meet_the_unlabelled() -> None:
 def test_an_export_reads_each_picture_once(
     format: str, start: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.pools.test_shapes import photos
+    from tests.pools.features.test_shapes import photos
 
     for name, data in photos(12).items():
         (tmp_path / "p").mkdir(exist_ok=True)

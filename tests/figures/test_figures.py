@@ -11,13 +11,11 @@ from benchmarks.cards import image_card, scatter_card
 from benchmarks.lessons import small
 from workbench.figures import theme
 from workbench.figures.adversarial import score_histograms
-from workbench.figures.bars import class_probabilities
-from workbench.figures.curves import learning_curve, learning_curves, measured, summarise
-from workbench.figures.maps import Regions, pool_map, thinned
+from workbench.figures.curves import learning_curve, learning_curves, measured, sparkline, summarise
+from workbench.figures.maps import Regions, class_probabilities, pool_map, thinned
+from workbench.figures.parts import magnified, sheet, tile
 from workbench.figures.ranks import critical_difference_diagram
 from workbench.figures.reliability import confidence_histogram, reliability_diagram
-from workbench.figures.sparkline import sparkline
-from workbench.figures.thumbnails import magnified, sheet, tile
 from workbench.metrics import ConfidenceHistogram, ReliabilityTable
 
 # Machado, Oliveira and Fernandes (2009), severity 1: linear RGB seen with a missing cone

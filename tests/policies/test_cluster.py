@@ -11,8 +11,8 @@ import pytest
 from tests.policies.test_scan import Bumps, C, D, parquet, same
 from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
+from workbench.policies.belief import as_scored_model
 from workbench.policies.scan import score_pool
-from workbench.policies.scored_model import as_scored_model
 from workbench.registry import CodeName
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from tests.policies.helpers import belief, rng
-from workbench.errors import InputError
 from workbench.policies import query
-from workbench.policies.effective import DEFAULT_POLICY, check_share, effective_policy, mix_uniform
+from workbench.policies.effective import DEFAULT_POLICY, effective_policy, mix_uniform
 
 CLASSES = ("good", "bad", "fraud")
 
@@ -65,15 +64,9 @@ def test_a_share_is_drawn_uniformly_and_the_rest_stays() -> None:
 def test_there_is_one_default() -> None:
     from inspect import signature
 
-    from workbench.app.data.forms import Settings
     from workbench.cli import models, runs
+    from workbench.documents.projects import ProjectSettings
     from workbench.sessions import RunSpec, Session, simulate
 
-    for called in (simulate, RunSpec, Session.create, Settings, runs.run, models.score):
+    for called in (simulate, RunSpec, Session.create, ProjectSettings, runs.run, models.score):
         assert signature(called).parameters["policy"].default == DEFAULT_POLICY  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_a_share_is_between_nothing_and_all(share: float) -> None:
-    with pytest.raises(InputError, match="share of uniform questions"):
-        check_share(share)

@@ -11,8 +11,8 @@ from workbench.classifiers.protocols import supports_latent, temperature_of
 from workbench.errors import InputError
 from workbench.policies import POLICIES, query, utilities
 from workbench.policies.batches import k_means
+from workbench.policies.belief import as_scored_model, belief_of
 from workbench.policies.scan import score_pool
-from workbench.policies.scored_model import as_scored_model, belief_of
 from workbench.pools import load_pool
 from workbench.sessions.learner import Learner
 

@@ -10,8 +10,8 @@ from tests.policies.helpers import belief, rng
 from workbench.classifiers import make_classifier
 from workbench.classifiers.latent import Latent
 from workbench.policies import Belief, lookahead, query, utilities
+from workbench.policies.belief import belief_of
 from workbench.policies.lookahead import look_ahead
-from workbench.policies.scored_model import belief_of
 
 P, C = 5, 3
 

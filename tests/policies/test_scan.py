@@ -13,7 +13,7 @@ from workbench.errors import Cancelled, InputError
 from workbench.policies import POLICIES, Belief, batches, utilities, variation_ratio
 from workbench.policies.scan import ScanResult, score_pool
 from workbench.pools.formats.parquet import ParquetSource
-from workbench.pools.streams import open_source
+from workbench.pools.loading import open_source
 
 D, C = 6, 5
 COLUMNS = [f"f{j}" for j in range(D)]

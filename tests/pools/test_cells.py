@@ -9,7 +9,7 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool
-from workbench.pools.dates import date_format, read_dates
+from workbench.pools.cells import date_format, read_dates
 from workbench.pools.tables import second_readings
 
 N = 60

@@ -10,10 +10,9 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool
-from workbench.pools.dates import ISO, date_format, read_dates
+from workbench.pools.cells import ISO, date_format, read_dates
 from workbench.pools.features import feature_map_from_json
-from workbench.pools.loading import settled
-from workbench.pools.replay import with_saved_map
+from workbench.pools.loading import settled, with_saved_map
 from workbench.pools.tables.uses import USES
 
 N = 60

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.pools.test_images import zipped
-from tests.pools.test_shapes import photos
+from tests.pools.features.test_shapes import photos
+from tests.pools.images.test_images import zipped
 from tests.pools.test_texts import table
 from workbench.errors import InputError
 from workbench.pools import feature_map_from_json, load_pool

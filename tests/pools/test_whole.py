@@ -13,7 +13,7 @@ from PIL import Image
 
 from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool, read_rows
-from workbench.pools.streams import open_source
+from workbench.pools.loading import open_source
 from workbench.pools.tables.pictures import found_by_path
 
 

@@ -70,7 +70,7 @@ def test_no_share_no_evaluation(start: Start, unknown: Pool, iris: Pool) -> None
     answer(session, iris, 30)
     assert not session.state.evaluation
     assert session.predictions.evaluation.n == 0 and not session.predictions.evaluation.enough
-    with pytest.raises(InputError, match="evaluation share"):
+    with pytest.raises(InputError, match=r"'evaluation_share' is 1\.0: input should be less than 1"):
         start(unknown, evaluation_share=1.0)
 
 

@@ -16,7 +16,7 @@ from tests.sessions.fakes import FAKE
 from workbench.certificates import Certificate, Labelled, Promise, has_second_look, verify
 from workbench.errors import InputError
 from workbench.exchange import open_bundle, write_project_bundle
-from workbench.exchange.finished_sets import read_finished
+from workbench.exchange.auditing import read_finished
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.certifying import machine_part
 from workbench.sessions.finish_state import last_frozen

@@ -14,8 +14,8 @@ from workbench.sessions import Session
 from workbench.sessions.groups import Group
 from workbench.sessions.operations import Operation
 from workbench.store import Event, Store
+from workbench.store.database_errors import retried
 from workbench.store.log import Recorder
-from workbench.store.retry import retried
 
 Start = Callable[..., Session]
 pytestmark = pytest.mark.timeout(120)

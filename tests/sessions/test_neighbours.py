@@ -14,8 +14,8 @@ from workbench.errors import InputError
 from workbench.exchange.bundles import read_bundle, write_run_bundle
 from workbench.exchange.models import load_model
 from workbench.pools import load_pool
-from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.neighbours.graph import STRENGTHS
+from workbench.pools.pool import ArrayItems, RowNumbers
 from workbench.sessions.learner import Learner
 from workbench.sessions.simulate import Checkpoint, simulate, simulate_spec
 from workbench.sessions.smoothing import (

@@ -275,7 +275,7 @@ def test_shared_items_are_labelled_by_as_many_people_as_was_said(start: Start, i
     seconds = [e for e in labels_of(ann) if e.payload["role"] == "overlap"]
     assert len(seconds) == counts[2]
     assert ann.state.n_labelled == len(votes) == 42 - counts[2]
-    with pytest.raises(InputError, match="several people"):
+    with pytest.raises(InputError, match=r"'overlap' is 2\.0: it is a share"):
         start(overlap=2.0)
 
 

@@ -189,9 +189,11 @@ def test_who_takes_a_file_in_has_given_no_opinion_of_their_own():
 
 def test_a_share_of_items_or_worth_and_nothing_else():
     for wrong in ("often", 1.5, -0.1):
-        with pytest.raises(InputError, match=r"share of items that several people label"):
+        with pytest.raises(
+            InputError, match=r"'overlap' is .*: it is a share of the items, in \[0, 1\], or 'worth'"
+        ):
             project(overlap=wrong)
-    with pytest.raises(InputError, match="at least two"):
+    with pytest.raises(InputError, match="'people' is 1: input should be greater than or equal to 2"):
         project(overlap="worth", people=1)
 
 

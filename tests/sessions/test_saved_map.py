@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tests.pools.test_images import zipped
-from tests.pools.test_shapes import photos
+from tests.pools.features.test_shapes import photos
+from tests.pools.images.test_images import zipped
 from tests.pools.test_texts import table
 from tests.sessions.fakes import FAKE
 from workbench.sessions import Session

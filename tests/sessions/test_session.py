@@ -439,7 +439,7 @@ def test_everything_can_be_labelled_and_then_nothing_is_asked(start: Start, iris
         ({"classes": ["a", ""]}, "needs a name"),
         ({"classes": ["a", "b" * 301]}, "at most 300 characters"),
         ({"classifier": "logistic-regression", "policy": "variation-ratio"}, "needs latent functions"),
-        ({"test_fraction": 1.5}, "between 0 and 1"),
+        ({"test_fraction": 1.5}, "'test_fraction' is 1.5"),
     ],
 )
 def test_a_project_that_cannot_be(start: Start, store: Store, more: dict[str, object], message: str) -> None:

@@ -192,8 +192,8 @@ def test_diverse_items_of_equal_rows(iris: Pool) -> None:
     [
         (lambda p: rounds_of(replace(p, truth=None)), "no known classes, so no oracle can answer"),
         (lambda p: rounds_of(replace(p, truth=np.zeros(150, dtype=int))), "at least two"),
-        (lambda p: rounds_of(p, budget=-1), "budget not negative"),
-        (lambda p: rounds_of(p, batch=0), "batch must be at least 1"),
+        (lambda p: rounds_of(p, budget=-1), "'budget' is -1: input should be greater than or equal to 0"),
+        (lambda p: rounds_of(p, batch=0), "'batch' is 0: input should be greater than or equal to 1"),
         (lambda p: rounds_of(p, "nope"), "no policy called 'nope'"),
         (lambda p: rounds_of(p, initial="some"), "Unknown initial labels"),
         (lambda p: rounds_of(p, initial="random:0"), "at least 1"),
@@ -245,7 +245,7 @@ def test_a_spec_is_json_and_back() -> None:
         ({"budget": -3}, "budget"),
         ({"batch": 0}, "batch"),
         ({"seed": -1}, "seed"),
-        ({"test_fraction": 0.0}, "between 0 and 1"),
+        ({"test_fraction": 0.0}, "test_fraction"),
         ({"options": {"x": object()}}, "numbers, texts"),
         ({"initial": "one-per-class:3"}, "Unknown initial"),
     ):
@@ -293,8 +293,9 @@ def test_a_spec_keeps_its_share_and_reads_those_without() -> None:
     for spec in (RunSpec("iris"), RunSpec("iris", uniform_share=0.25)):
         assert RunSpec.from_json(spec.to_json()) == spec
     assert RunSpec.from_json({"pool": "iris", "policy": "entropy"}).uniform_share == 0
-    with pytest.raises(InputError, match="share of uniform questions"):
-        RunSpec("iris", uniform_share=2.0)
+    for share in (-0.1, 2.0, float("nan")):
+        with pytest.raises(InputError, match=r"'uniform_share' is .*: input should be"):
+            RunSpec("iris", uniform_share=share)
 
 
 def test_rounds_share_their_empty_arrays() -> None:

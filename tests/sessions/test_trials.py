@@ -12,7 +12,7 @@ RUN = """
 import sys
 from benchmarks.trials import __main__, browsers, conditions
 conditions.MOUNTS = False
-browsers.PEOPLE = 3
+browsers.PEOPLE = 2
 sys.exit(__main__.main(sys.argv[1:]))
 """
 

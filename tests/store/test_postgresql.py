@@ -15,7 +15,7 @@ from tests.databases import SERVER, address, database, new_project, written_mean
 from tests.oracles import step
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Event, Session
-from workbench.store import Store, retry
+from workbench.store import Store, database_errors
 from workbench.store import database as storing
 
 
@@ -220,7 +220,7 @@ def test_lists_and_copies_are_read_again(
 
 
 def test_a_server_that_stays_away_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(database_errors, "PAUSES", (0.0, 0.0))
     dropped: list[Any] = []
 
     def before(connection: Any, *_: Any) -> None:
@@ -238,7 +238,7 @@ def test_a_server_that_stays_away_is_said(store: Store, monkeypatch: pytest.Monk
 def test_what_the_server_refuses_is_not_tried_again(store: Store) -> None:
     calls: list[int] = []
 
-    @retry.retried
+    @database_errors.retried
     def wrong() -> None:
         calls.append(1)
         with store._read() as connection:

@@ -16,13 +16,13 @@ from sqlalchemy.exc import IntegrityError
 
 from tests.databases import new_project, written_meanwhile
 from workbench.errors import InputError, StorageError
+from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
 from workbench.store import Event, Store
-from workbench.store.fair_semaphore import FairSemaphore
+from workbench.store.database import FairSemaphore
 from workbench.store.log import News
 from workbench.store.migrations import HEAD, config
 from workbench.store.processes import LEASE, Lease, this_process
 from workbench.store.schema import metadata
-from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.pools.test_images import png, zipped
+from tests.pools.images.test_images import png, zipped
 from workbench.errors import InputError
 from workbench.sessions.spec import RunSpec
 from workbench.store import Store

@@ -242,7 +242,7 @@ def test_a_study_is_a_table_of_paired_runs() -> None:
     for wrong, message in (
         ({"policies": ()}, "at least one policy"),
         ({"policies": ("a", "a")}, "named twice"),
-        ({"seeds": 0}, "at least one seed"),
+        ({"seeds": 0}, "'seeds' is 0: input should be greater than or equal to 1"),
         ({"budget": -1}, "budget"),
     ):
         with pytest.raises(InputError, match=message):

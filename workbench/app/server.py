@@ -1,26 +1,30 @@
-"""The server: options, themes, headers, the engine's warm-up, `serve`."""
+"""The server: options, themes, headers, its log, the engine's warm-up, `serve`."""
 
 import asyncio
+import json
 import logging
 import os
 import re
 import socket
 import threading
 import tomllib
+import traceback
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app.access import current, login, way_back
-from workbench.app.serving import early, engine_state, fit_process, frontend, jobs, logs
+from workbench.app.access import current, login
+from workbench.app.serving import fit_process, frontend, jobs
 from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
-from workbench.store.places import workbench_home
 from workbench.store.processes import serving
 from workbench.work.memory import few_arenas
+from workbench.writing import workbench_home
 
 HERE = Path(__file__).resolve().parent
 MAIN = HERE.parent / "main.py"
@@ -150,9 +154,9 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
     few_arenas()
     # what this process writes (uploads, exports, logs, the database) is for its owner only
     os.umask(0o077)
-    log = logs.start(workbench_home())
+    log = start_log(workbench_home())
     if os.environ.get("WORKBENCH_WARM", "1") != "0":
-        threading.Thread(target=engine_state.warm_up, name="warm-up", daemon=True).start()
+        threading.Thread(target=fit_process.warm_up, name="warm-up", daemon=True).start()
         opening = threading.Thread(target=current.open_recent, name="recent", daemon=True)
         opening.start()
         await asyncio.to_thread(opening.join, PATIENCE)
@@ -225,9 +229,9 @@ def options(*, configure: bool = True) -> dict[str, Any]:
             Middleware(SecurityHeaders),
             Middleware(Gate),
             Middleware(login.Entrance),
-            Middleware(way_back.WayBack),
+            Middleware(login.WayBack),
             Middleware(frontend.FrontEnd),
-            Middleware(early.Early),
+            Middleware(frontend.Early),
             Middleware(BelowBase),
         ],
         "on_script_error": on_script_error,
@@ -337,3 +341,61 @@ def _check_free(address: str, port: int) -> None:
                 f"Cannot listen on {address}:{port} ({error.strerror or error}). "
                 f"Give another one, for example: workbench app --port {port % 65535 + 1}"
             ) from error
+
+
+_BYTES, _FILES = 1_000_000, 3
+# ids of projects, runs and questions are keys to them; the log of a machine may be handed around
+_HIDDEN = (
+    (re.compile(r"://[^/\s:@]*:[^/\s@]*@"), "://...@"),
+    (re.compile(r"(?i)\b(password|passwd|secret|token|cookie|authorization)\b(\W{1,3})\S+"), r"\1\2..."),
+    (re.compile(r"\b[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){1,7}[0-9a-fA-F]*\b"), "(id)"),
+)
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON: time, level, logger, message and, after an error, where it was raised."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": hidden(record.getMessage())[:2000],
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            frames = traceback.extract_tb(error.__traceback__)[-8:]
+            line["error"] = hidden(f"{type(error).__name__}: {error}")[:500]
+            line["where"] = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
+        return json.dumps(line, ensure_ascii=False)
+
+
+def hidden(text: str) -> str:
+    """A text without ids, passwords in addresses, tokens."""
+    for pattern, instead in _HIDDEN:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def start_log(home: Path) -> logging.Handler | None:
+    """Write warnings, and what the program itself tells, to logs/workbench.log of a home.
+
+    Args:
+        home: made where it is not there; files are for their owner only.
+
+    Returns:
+        The handler, or None where nothing can be written: the app runs without a log then.
+    """
+    with suppress(OSError):
+        folder = home / "logs"
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        handler = RotatingFileHandler(
+            folder / "workbench.log", maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8"
+        )
+        handler.setFormatter(JsonLines())
+        handler.setLevel(logging.INFO)
+        handler.addFilter(lambda r: r.levelno >= logging.WARNING or r.name.startswith("workbench"))
+        logging.getLogger().addHandler(handler)
+        return handler
+    return None

@@ -6,11 +6,16 @@ no TensorFlow.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from workbench.arrays import Array, Floats
+from workbench.errors import InputError
 from workbench.registry import Entry, Registry, written_entries
 
 if TYPE_CHECKING:
@@ -66,3 +71,66 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_EDGE = 1e-6
+
+
+def check_strengths(strengths: Sequence[float] | Floats) -> Floats:
+    """Strengths as an array [S].
+
+    Raises:
+        InputError: none, or one outside [0, 1].
+    """
+    grid = np.atleast_1d(np.asarray(strengths, dtype=np.float64))
+    if grid.ndim != 1 or grid.size == 0:
+        raise InputError("Give at least one strength.")
+    bad = grid[~((grid >= 0) & (grid <= 1))]
+    if bad.size:
+        raise InputError(
+            "A strength is the largest change of a pixel, between 0 (none) and 1 (black to white); "
+            f"got {bad[0]:g}."
+        )
+    return grid
+
+
+def check_images(X: Array) -> Floats:
+    """Images as float64 [N, D] with every value in [0, 1].
+
+    Raises:
+        InputError: other shapes or values.
+    """
+    images = np.asarray(X, dtype=np.float64)
+    if images.ndim != 2 or len(images) == 0:
+        raise InputError(f"Attacks need images as rows of pixels, [N, D]; got shape {list(images.shape)}.")
+    low, high = float(images.min()), float(images.max())
+    if not (low >= -_EDGE and high <= 1.0 + _EDGE):
+        raise InputError(
+            f"Attacks need pixels between 0 and 1; these values reach from {low:.3g} to {high:.3g}. Fit the "
+            "model on pixels divided by 255, not on PCA components or other features."
+        )
+    return np.clip(images, 0.0, 1.0)
+
+
+def loss_of(attack: str, loss: str | None, has_variance: bool) -> str:
+    """The loss that an attack raises, checked against the model that its gradient is of.
+
+    Args:
+        attack: a name in `ATTACKS`.
+        loss: a name in `LOSSES`, or None for the attack's own; an attack that needs variances keeps its own.
+        has_variance: whether that model, the surrogate of a transfer, has latent functions with a variance.
+
+    Raises:
+        InputError: a loss that needs variances of a model that has none.
+    """
+    entry = ATTACKS[attack]
+    if not entry.loss:
+        return ""
+    loss_entry = LOSSES[entry.loss if loss is None or entry.needs_variance else loss]
+    if loss_entry.needs_variance and not has_variance:
+        model = "the softmax network it is computed on" if entry.needs_surrogate else "this model"
+        raise InputError(
+            f"{entry.title} cannot raise the loss {loss_entry.title!r}: {model} has no latent functions "
+            "with a variance. Use cross-entropy or hinge, or attack a large-margin model."
+        )
+    return loss_entry.name

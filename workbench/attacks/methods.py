@@ -12,8 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.attacks import ATTACKS, LOSSES
-from workbench.attacks.inputs import check_images, check_strengths, loss_of
+from workbench.attacks import ATTACKS, LOSSES, check_images, check_strengths, loss_of
 from workbench.classifiers import protocols
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier

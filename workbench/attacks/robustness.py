@@ -10,13 +10,12 @@ import numpy as np
 
 from workbench import metrics
 from workbench.arrays import Array, Floats, Ints
-from workbench.attacks import ATTACKS, LOSSES
-from workbench.attacks.inputs import check_images, check_strengths, loss_of
+from workbench.attacks import ATTACKS, LOSSES, check_images, check_strengths, loss_of
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
+from workbench.policies.belief import belief_of
 from workbench.policies.registry import POLICIES, PolicyEntry
-from workbench.policies.scored_model import belief_of
 from workbench.progress import OnProgress
 from workbench.registry import Registry
 from workbench.versions import version_of

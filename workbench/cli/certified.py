@@ -27,7 +27,7 @@ def verify_file(
 ) -> None:
     """Recompute a certificate from it and the labels alone; exit code 0 where it holds, 1 where not."""
     from workbench.certificates import verify
-    from workbench.exchange.finished_sets import read_certificate, read_finished
+    from workbench.exchange.auditing import read_certificate, read_finished
 
     verdict = verify(read_certificate(certificate), read_finished(labels, label=column, id=id))
     print(verdict.text())

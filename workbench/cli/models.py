@@ -80,7 +80,7 @@ def _rows_and_ids(file: Path, saved: SavedModel, options: dict[str, Any]) -> tup
     """The rows of a file and the ids that a pool of it has, so that predictions can be a guess."""
     from workbench.pools import load_pool, read_rows
     from workbench.pools.cells import plain_text
-    from workbench.pools.features.pixels import ImageFeatureMap
+    from workbench.pools.features.numbers import ImageFeatureMap
     from workbench.pools.features.shapes import ShapesFeatureMap
     from workbench.pools.images.photos import PhotoItems
 
@@ -150,7 +150,7 @@ def score(
 def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, Any]:
     """Rows to score: a pool with a name, or a file through the model's own feature map."""
     from workbench.pools import load_pool, seen_as_pixels
-    from workbench.pools.features.pixels import ImageFeatureMap
+    from workbench.pools.features.numbers import ImageFeatureMap
     from workbench.pools.loading import is_named
 
     if is_named(pool):

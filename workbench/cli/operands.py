@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
+from workbench.reading import names_in
 
 if TYPE_CHECKING:
     from workbench.pools.formats.files import File
     from workbench.pools.pool import Pool
     from workbench.sessions import Session
     from workbench.store import ProjectSummary, Store
-    from workbench.store.audit import Deed
+    from workbench.store.people import Deed
 
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
@@ -181,26 +182,10 @@ def _text(value: object) -> str:
     return " ".join(str(value).split("\t"))
 
 
-def share_or_worth(text: str) -> float | str:
-    """A share of items that several people label, or "worth".
-
-    Raises:
-        InputError: it is neither.
-    """
-    from workbench.sessions.people import WORTH
-
-    if text == WORTH:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"--overlap is a share like 0.2, or {WORTH!r}; got {text!r}.") from None
-
-
 def question_given(text: str) -> tuple[str, list[str]] | str:
     """NAME, a yes / no question, or NAME=CLASS,CLASS,..."""
     name, equals, classes = text.partition("=")
-    return (name, [word.strip() for word in classes.split(",") if word.strip()]) if equals else name
+    return (name, names_in(classes)) if equals else name
 
 
 def say_notes(pool: Pool) -> None:
@@ -248,7 +233,7 @@ def answers_in(file: Path, read: Sequence[str] | None) -> File:
 def files_kept(*inputs: Path | str | None) -> Iterator[Path | str | None]:
     """Paths that a command never writes: what it reads, and what the projects here need."""
     from workbench.store import Store
-    from workbench.store.needed_files import files_in_use
+    from workbench.store.store import files_in_use
 
     yield from inputs
     yield from files_in_use(Store.open())
@@ -291,7 +276,7 @@ def done(store: Store, what: Deed, project: ProjectSummary, detail: str) -> None
         project: the project.
         detail: which file, whom it was shared with.
     """
-    from workbench.store.audit import AuditEntry
+    from workbench.store.people import AuditEntry
 
     try:
         name = f"{getpass.getuser()} (command line)"

@@ -1,14 +1,14 @@
 """Options that several commands take."""
 
-import re
 from collections.abc import Callable
-from dataclasses import fields
-from inspect import Parameter, Signature, getdoc, signature
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
+from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
-from workbench.documents.runs import RunSettings
+from workbench.documents.settings import limit_of, settings_of, with_settings
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 Target = Annotated[str | None, Option(metavar="COLUMN", help="Column of a file with the classes.")]
 PoolSet = Annotated[
@@ -47,28 +47,33 @@ Replace = Annotated[
 Project = Annotated[str, Argument(help="Id or name (see `workbench projects`).")]
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the settings of a run that are a number or a word, as its last options.
+def with_options(schema: type) -> Callable[[F], F]:
+    """Give a command the settings of a model that are a number or a word, as its last options.
 
     Args:
-        command: takes them as `**settings`.
+        schema: the model, such as `RunSettings`.
 
     Returns:
-        The same, with the types and defaults of `RunSettings`, and its docstring as their help.
+        A decorator of a command that takes `**settings`; an option that the command has itself for a setting
+        gets the model's help where it has none.
     """
-    entries = re.split(r"\n {4}(\w+): ", getdoc(RunSettings) or "")
-    texts = {name: " ".join(text.split()) for name, text in zip(entries[1::2], entries[2::2], strict=True)}
-    hints = get_type_hints(command, include_extras=True)
-    parameters = [own for own in signature(command).parameters.values() if own.kind != Parameter.VAR_KEYWORD]
-    kinds = get_type_hints(RunSettings)
-    for setting in fields(RunSettings):
-        name, kind = setting.name, kinds[setting.name]
-        if kind in (str, int, float):
-            text = texts.get(name, "")
-            hints[name] = Annotated[kind, Option(help=text[:1].upper() + text[1:])]
-            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=setting.default))
-    command.__annotations__ = hints
-    vars(command)["__signature__"] = Signature(
-        [own.replace(annotation=hints[own.name]) for own in parameters]
-    )
-    return command
+
+    def option(setting: FieldInfo) -> Any:
+        if setting.annotation not in (str, int, float, str | None):
+            return None
+        limits = {"min": limit_of(setting, "ge"), "max": limit_of(setting, "le")}
+        return Annotated[setting.annotation, Option(help=_sentence(setting), **limits)]
+
+    def change(command: F) -> F:
+        command.__annotations__ = get_type_hints(command, include_extras=True)
+        for name, setting in settings_of(schema).items():
+            for entry in getattr(command.__annotations__.get(name), "__metadata__", ()):
+                entry.help = entry.help or _sentence(setting)
+        return with_settings(schema, option)(command)
+
+    return change
+
+
+def _sentence(setting: FieldInfo) -> str:
+    text = setting.description or ""
+    return text[:1].upper() + text[1:]

@@ -16,12 +16,12 @@ from workbench.cli.operands import (
     done,
     feature_sets,
     parse_settings,
+    parse_value,
     print_table,
     project_named,
     question_given,
     say_notes,
     session_of,
-    share_or_worth,
     typed,
     without_guesses,
 )
@@ -32,11 +32,12 @@ from workbench.cli.options import (
     Project,
     Read,
     Replace,
-    Seed,
     Set,
     Target,
     TrustCode,
+    with_options,
 )
+from workbench.documents.projects import ProjectSettings
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,35 +45,26 @@ if TYPE_CHECKING:
     from workbench.sessions import Session
 
 
+@with_options(ProjectSettings)
 def new_project(
     pool: Annotated[str, Argument(help="A name (see `workbench pools`), a file or a folder.")],
-    name: Annotated[str | None, Option(help="Of the project; the pool's unless given.")] = None,
     target: Target = None,
     pool_set: PoolSet = None,
     classes: Annotated[
         list[str] | None,
         Option("--class", metavar="NAME", help="A class to start with; again for more."),
     ] = None,
-    ask: Annotated[
+    questions: Annotated[
         list[str] | None,
         Option(
+            "--ask",
             metavar="NAME[=CLASS,CLASS]",
             help="A question, by yes or no unless it has classes; column:NAME for one that a column answers; "
             "again for more.",
         ),
     ] = None,
-    classifier: Annotated[str, Option(help="A name or package.module:Class.")] = "large-margin",
-    settings: Set = None,
-    policy: Annotated[str | None, Option(help="A name or package.module:function.")] = None,
-    overlap: Annotated[
-        str,
-        Option(
-            metavar="SHARE|worth",
-            help="Share of the items that several people label; or 'worth': any, where one more answer is "
-            "worth more than a new item.",
-        ),
-    ] = "0",
-    people: Annotated[int, Option(help="How many people label each of these, at most.")] = 2,
+    options: Set = None,
+    overlap: Annotated[str, Option(metavar="SHARE|worth")] = "0",
     guess: Guess = None,
     votes: Annotated[
         str | None,
@@ -81,34 +73,29 @@ def new_project(
             help="Of a table with a row for each answer of a person to an item.",
         ),
     ] = None,
-    copies: Annotated[
+    twins: Annotated[
         bool, Option("--copies/--all", help="Ask about copies once, or about every item.")
     ] = True,
-    seed: Seed = 0,
+    **settings: Any,
 ) -> None:
     """Start a project that people label in the app."""
-    from workbench.policies.effective import DEFAULT_POLICY
     from workbench.sessions import Session
 
-    options = parse_settings(settings or [])
+    of_classifier = parse_settings(options or [])
     of_pool = parse_settings(pool_set or [], "--pool-set") | ({"target": target} if target else {})
     of_pool = without_guesses(pool, of_pool, guess)
-    typed(classifier, policy, options, feature_sets(of_pool))
+    typed(settings["classifier"], settings["policy"], of_classifier, feature_sets(of_pool))
     of_pool, answers, left_out = _votes(pool, votes, of_pool) if votes else (of_pool, {}, "")
     session = Session.create(
         pool,
         pool_options=of_pool,
-        name=name,
         classes=classes,
-        questions=[question_given(text) for text in ask] if ask else None,
-        classifier=classifier,
-        options=options,
-        policy=policy or DEFAULT_POLICY,
-        overlap=share_or_worth(overlap),
-        people=people,
+        questions=[question_given(text) for text in questions] if questions else None,
+        options=of_classifier,
+        overlap=parse_value(overlap),
         guess=None if guess is None else tuple(guess),
-        twins=copies,
-        seed=seed,
+        twins=twins,
+        **settings,
     )
     say_notes(session.pool)
     if left_out:

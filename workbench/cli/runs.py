@@ -28,11 +28,11 @@ from workbench.cli.options import (
     Set,
     Target,
     TrustCode,
-    with_settings,
+    with_options,
 )
+from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
-from workbench.progress import OnProgress, watched
-from workbench.work.timeleft import TimeLeft
+from workbench.progress import OnProgress, TimeLeft, watched
 
 if TYPE_CHECKING:
     from workbench.metrics import LabelsSaved
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _SHOWN = 8
 
 
-@with_settings
+@with_options(RunSettings)
 def run(
     pool: Annotated[str, Option(help="A name (see `workbench pools`) or a file.")] = "digits",
     target: Target = None,
@@ -176,7 +176,7 @@ def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:
     )
 
 
-@with_settings
+@with_options(RunSettings)
 def compare(
     context: typer.Context,
     pool: Annotated[list[str] | None, Option(help="A name or a file; may be given again.")] = None,
@@ -398,7 +398,7 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Run a table or figure of the papers again and say what came out."""
-    from workbench.experiments.reproduce import reproduce as run_again
+    from workbench.papers.reproduce import reproduce as run_again
 
     if list_all:
         list_experiments()
@@ -428,7 +428,7 @@ def reproduce(
 
 def list_experiments() -> None:
     """The experiments there are."""
-    from workbench.experiments.reproduce import EXPERIMENTS
+    from workbench.papers.reproduce import EXPERIMENTS
 
     rows = [(e.name, e.paper, e.title, e.quick, e.full) for e in EXPERIMENTS.values()]
     print_table(("name", "paper", "what", "--quick", "in full"), rows)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
@@ -14,7 +15,14 @@ from workbench.reading import cut, listed
 D = TypeVar("D", bound=BaseModel)
 
 
-def checked(schema: type[D], document: Any, what: str, advice: str = "", wrong: str = "is damaged") -> D:
+def checked(
+    schema: type[D],
+    document: Any,
+    what: str,
+    advice: str = "",
+    wrong: str = "is damaged",
+    part: Literal["field", "setting"] = "field",
+) -> D:
     """A document as its schema has it.
 
     Args:
@@ -23,6 +31,7 @@ def checked(schema: type[D], document: Any, what: str, advice: str = "", wrong: 
         what: for messages ("The bundle in runs/a: project.json").
         advice: what to do, a sentence.
         wrong: what is said of one of another shape.
+        part: what its fields are called in messages.
 
     Returns:
         The same, typed; `document` itself stays what is stored.
@@ -33,7 +42,7 @@ def checked(schema: type[D], document: Any, what: str, advice: str = "", wrong: 
     try:
         model: D = _adapter(schema).validate_python(document)
     except (ValidationError, RecursionError) as error:
-        raise InputError(f"{what} {wrong}: {_said(error, schema)}. {advice}".rstrip()) from error
+        raise InputError(f"{what} {wrong}: {_said(error, schema, part)}. {advice}".rstrip()) from error
     return model
 
 
@@ -52,7 +61,7 @@ def checked_settings(schema: type, settings: Mapping[str, Any], what: str, wrong
     Raises:
         InputError: a setting that there is not, or a value of another kind.
     """
-    model = checked(_model_of(schema), dict(settings), what, wrong=wrong)
+    model = checked(_model_of(schema), dict(settings), what, wrong=wrong, part="setting")
     return {name: getattr(model, name) for name in settings}
 
 
@@ -69,15 +78,18 @@ def _adapter(schema: type[BaseModel]) -> TypeAdapter[Any]:
     return TypeAdapter(schema)
 
 
-def _said(error: ValidationError | RecursionError, schema: type[BaseModel]) -> str:
+def _said(error: ValidationError | RecursionError, schema: type[BaseModel], part: str) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "the document"
     message = str(first["msg"]).removeprefix("Value error, ").replace("valid tuple", "valid list")
     message = message[:1].lower() + message[1:]
-    if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-        return f"there is no setting {cut(where)}; there are {listed(schema.model_fields, 30, False)}"
-    if first["type"] in ("missing", "extra_forbidden"):
+    if first["type"] == "extra_forbidden":
+        names = schema.model_fields if len(first["loc"]) == 1 else {}
+        close = [f" (did you mean {name!r}?)" for name in get_close_matches(where, names, 1)]
+        known = f"; there are {listed(names, 30, False)}" if names else ""
+        return f"there is no {part} {cut(where, 80)}{''.join(close)}{known}"
+    if first["type"] == "missing":
         return f"{cut(where, 80)}: {message}"
     return f"{cut(where, 80)} is {cut(first['input'])}: {message}"

@@ -40,7 +40,6 @@ def _check_plain(value: Any, depth: int) -> None:
 Item = Annotated[int, Field(ge=0, lt=MOST_ITEMS)]
 Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
-Whole = Annotated[int, Field(gt=-MOST_ITEMS, lt=1 << 53)]  # what reads it has a better sentence for the rest
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Word = Annotated[str, Field(max_length=1_000)]
 Name = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -58,7 +57,5 @@ class Document(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, populate_by_name=True)
 
 
-class Closed(BaseModel):
+class Closed(Document, extra="forbid"):
     """A document that has no other fields."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)

@@ -16,7 +16,7 @@ from workbench.documents.fields import (
     Name,
     Names,
     Options,
-    Whole,
+    Share,
     Word,
 )
 
@@ -46,13 +46,18 @@ class RunSettings:
     options: Options = field(default_factory=dict)
     selector: Name = "auto"
     initial: Name = "one-per-class"
-    budget: Whole = 60
-    batch: Whole = 1
-    test_fraction: float = 0.2
-    uniform_share: float = 0.0
-    measured: Whole = 0
-    asked_among: Whole = 0
+    budget: Count = 60
+    batch: Annotated[int, Field(ge=1, lt=MOST_ITEMS)] = 1
+    test_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.2
+    uniform_share: Share = 0.0
+    measured: Count = 0
+    asked_among: Count = 0
     guess: Names = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON document of all settings; `RunSpec.from_json` and `study_from` are the ways back."""
+        plain = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
+        return plain | {"options": dict(self.options), "pool_options": dict(self.pool_options)}
 
 
 class RoundRecord(Document):

@@ -4,7 +4,10 @@ By hand, because TensorFlow is here anyway: a network in ONNX would need one mor
 somebody else's weights carried here.
 """
 
+import pickle
+from collections import OrderedDict
 from collections.abc import Sequence
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.pools.encoders.torch_file import read_weights
+from workbench.errors import InputError
 
 _FILE = "models/efficientnet-lite0-57934424.pth"
 _SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
@@ -109,3 +112,72 @@ def _block(tf: Any, x: Any, weights: dict[str, Any], path: str, stride: int, exp
     y = tf.nn.depthwise_conv2d(y, weights[name], (1, stride, stride, 1), "SAME") + weights[f"{name}.bias"]
     y = _convolved(tf, tf.nn.relu6(y), weights, f"{path}_project_conv", 1, clip=False)
     return x + y if stride == 1 and x.shape[-1] == y.shape[-1] else y
+
+
+_DTYPES = {"FloatStorage": "<f4", "DoubleStorage": "<f8", "LongStorage": "<i8", "IntStorage": "<i4"}
+_MAGIC = 0x1950A86A20F9469CFC6C
+
+
+def read_weights(path: Path, digest: str) -> dict[str, Array]:
+    """Name -> array of a file with one dictionary of tensors, as PyTorch wrote them before 1.6.
+
+    By hand and without running anything in it, because the weights come in a package as a file of PyTorch's
+    alone: reading it otherwise takes all of PyTorch, and a copy would be somebody else's file carried here.
+
+    Args:
+        path: of the file.
+        digest: its SHA-256; another file is not opened.
+
+    Returns:
+        The tensors as NumPy arrays.
+
+    Raises:
+        InputError: another file, or one that holds anything but tensors.
+    """
+    data = path.read_bytes()
+    if sha256(data).hexdigest() != digest:
+        raise InputError(
+            f"{path.name} is not the file that is expected (its SHA-256 differs). Install it anew."
+        )
+    with path.open("rb") as file:
+        if _Tensors(file).load() != _MAGIC:
+            raise InputError(f"{path.name} is no file of weights.")
+        _Tensors(file).load(), _Tensors(file).load()
+        tensors = _Tensors(file).load()
+        storages = {}
+        for key in _Tensors(file).load():
+            size = int.from_bytes(file.read(8), "little")
+            storages[key] = (file.tell(), size)
+            dtype = next(np.dtype(t.dtype) for t in tensors.values() if t.key == key)
+            file.seek(size * dtype.itemsize, 1)
+    return {name: tensor.read(data, storages) for name, tensor in tensors.items()}
+
+
+class _Tensor:
+    """The place of a tensor in its storage."""
+
+    def __init__(self, storage: tuple[Any, ...], offset: int, size: tuple[int, ...], stride: Any, *_: Any):
+        self.key, self.dtype = storage[2], _DTYPES[storage[1]]
+        self.offset, self.size, self.stride = offset, size, stride
+
+    def read(self, data: bytes, storages: dict[str, tuple[int, int]]) -> Array:
+        start, length = storages[self.key]
+        flat = np.frombuffer(data, self.dtype, length, start)[self.offset :]
+        steps = [step * flat.itemsize for step in self.stride]
+        return np.lib.stride_tricks.as_strided(flat, self.size, steps).copy()
+
+
+class _Tensors(pickle.Unpickler):
+    """Knows tensors and ordered dictionaries; any other name in the file ends the reading."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("collections", "OrderedDict"):
+            return OrderedDict
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return _Tensor
+        if module == "torch" and name in _DTYPES:
+            return name
+        raise InputError(f"The file of weights names {module}.{name}, which is no tensor; it is not read.")
+
+    def persistent_load(self, pid: Any) -> Any:
+        return pid

@@ -10,11 +10,15 @@ from workbench.exchange.bundles import (
     write_zip,
     zipped,
 )
-from workbench.exchange.history import CARRIED_BY
-from workbench.exchange.imports import import_labels
+from workbench.exchange.imports import (
+    ImportPlan,
+    PredictionPlan,
+    import_labels,
+    plan_import,
+    plan_predictions,
+)
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
-from workbench.exchange.planning import ImportPlan, PredictionPlan, plan_import, plan_predictions
 from workbench.exchange.predictions import predictions_of, read_predictions
 from workbench.exchange.projects import (
     is_project_bundle,
@@ -22,7 +26,7 @@ from workbench.exchange.projects import (
     wanted_by,
     write_project_bundle,
 )
-from workbench.exchange.rows import SCOPES, StoredLabels, label_table
+from workbench.exchange.rows import CARRIED_BY, SCOPES, StoredLabels, label_table
 
 __all__ = [
     "CARRIED_BY",

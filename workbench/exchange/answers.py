@@ -12,16 +12,15 @@ import numpy as np
 
 from workbench.csv_writing import plain_cell
 from workbench.errors import InputError
-from workbench.exchange.history import SIGN
+from workbench.exchange.rows import SIGN
 from workbench.pools.cells import plain_text
 from workbench.pools.formats import FORMATS
-from workbench.pools.formats.annotations import MAX_PERSON, By, annotations_of, choices_of, time_of
 from workbench.pools.formats.files import File
-from workbench.pools.formats.jsons import answered
+from workbench.pools.formats.jsons import MAX_PERSON, By, annotations_of, answered, choices_of, time_of
 from workbench.pools.pool import Pool
-from workbench.pools.tables.exported import COLUMNS as EXPORTED
-from workbench.pools.tables.exported import TAKEN
 from workbench.pools.tables.pictures import found_by_path
+from workbench.pools.tables.uses import COLUMNS as EXPORTED
+from workbench.pools.tables.uses import TAKEN
 from workbench.reading import cut, json_lines, letters, listed, parse_json, valid_text
 
 _FRAMES = ("csv", "xlsx", "arrow", "arff", "stata", "sas")

@@ -26,10 +26,10 @@ from workbench.csv_writing import csv_text, plain_cell
 from workbench.documents import runs as documents
 from workbench.documents.checking import checked
 from workbench.errors import InputError
-from workbench.exchange.checksums import ADVICE, Sealed, read_sealed, sealed
-from workbench.exchange.files import json_text, read_json
+from workbench.exchange.files import ADVICE, Sealed, json_text, read_json, read_sealed, sealed
 from workbench.exchange.models import save_model, saved_guesses
 from workbench.members import FolderMembers
+from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
 from workbench.pools.instructions import FILE, PICTURES
 from workbench.pools.neighbours.graph import saved_way
 from workbench.pools.pool import Pool
@@ -44,7 +44,6 @@ from workbench.store.events import Event
 from workbench.store.fold import EventFold
 from workbench.store.processes import Lease, is_alive, this_process
 from workbench.store.project_state import ProjectState
-from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.versions import PROGRAM, version_of
 from workbench.writing import alone_in, sweep, sync_folder, write_whole
 

@@ -11,7 +11,7 @@ from workbench.exchange.labels import write_labels
 from workbench.exchange.models import save_model_of
 from workbench.exchange.projects import write_project_bundle
 from workbench.exchange.rows import LabelRows, StoredLabels
-from workbench.store.needed_files import files_in_use
+from workbench.store.store import files_in_use
 from workbench.writing import chosen_file
 
 if TYPE_CHECKING:

@@ -18,35 +18,41 @@ import numpy as np
 from workbench.csv_writing import FORMULA, csv_lines
 from workbench.errors import InputError
 from workbench.exchange.answers import TAGS
-from workbench.exchange.files import CARD, json_text, packed, put, put_parquet
-from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
-from workbench.exchange.history import COLUMNS as _HISTORY_COLUMNS
-from workbench.exchange.instructions import instruction_files
-from workbench.exchange.pictures import (
+from workbench.exchange.files import (
+    CARD,
     SHOWN_BY,
     FileNames,
     data_url,
+    json_text,
     not_taken,
     octets_of,
+    packed,
     picture_of,
     plain_name,
+    put,
+    put_parquet,
 )
+from workbench.exchange.instructions import instruction_files
 from workbench.exchange.questions import PREDICTED, QUESTIONS, AnswerRows
 from workbench.exchange.rows import (
+    CARRIED_BY,
     CHUNK,
+    HISTORY,
+    HISTORY_COLUMNS,
     NUMBERS,
     SCOPES,
     WHOLE,
     LabelRows,
     StoredLabels,
     flat,
+    history_rows,
     label_table,
 )
+from workbench.pools.formats.npy_files import arrays_to_bytes
 from workbench.pools.images.photos import PhotoItems
 from workbench.pools.instructions import FILE as INSTRUCTIONS
-from workbench.pools.tables.exported import COLUMNS
+from workbench.pools.tables.uses import COLUMNS
 from workbench.reading import valid_text
-from workbench.store.state import arrays_to_bytes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -160,7 +166,7 @@ def write_labels(
 class _History:
     """The rows of a history, which the writers of tables take as they take labels."""
 
-    columns, numbers = _HISTORY_COLUMNS, frozenset[int]()
+    columns, numbers = HISTORY_COLUMNS, frozenset[int]()
 
     def __init__(self, session: Session | StoredLabels, format: str) -> None:
         if format not in CARRIED_BY:
@@ -283,7 +289,7 @@ def _write_parquet(out: IO[bytes], session: Any, rows: LabelRows | _History) -> 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = [(name, pa.int64() if name == "event" else pa.string()) for name in _HISTORY_COLUMNS]
+    kinds = [(name, pa.int64() if name == "event" else pa.string()) for name in HISTORY_COLUMNS]
     schema = _schema(rows) if isinstance(rows, LabelRows) else pa.schema(kinds)
     with pq.ParquetWriter(out, schema) as writer:
         for chunk in chain(rows.chunks(), [[]]):

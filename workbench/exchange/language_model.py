@@ -25,7 +25,7 @@ from workbench.errors import Cancelled, InputError
 from workbench.exchange.predictions import Prediction
 from workbench.progress import OnProgress
 from workbench.reading import cut
-from workbench.store.places import workbench_home
+from workbench.writing import workbench_home
 
 if TYPE_CHECKING:
     from workbench.sessions import Session

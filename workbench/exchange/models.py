@@ -15,19 +15,17 @@ from workbench.classifiers.latent import Latent
 from workbench.documents.checking import checked
 from workbench.documents.runs import BegunWith, Model
 from workbench.errors import InputError
-from workbench.exchange.checksums import ADVICE, read_sealed, sealed
-from workbench.exchange.files import json_text
+from workbench.exchange.files import ADVICE, json_text, read_sealed, sealed
 from workbench.guesses import SavedGuesses
 from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json
-from workbench.pools.features.beside import COLUMN
-from workbench.pools.neighbours.graph import SmoothedFeatureMap, View, saved_way
+from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
+from workbench.pools.neighbours.graph import COLUMN, SmoothedFeatureMap, View, saved_way
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.sessions.smoothing import Smoothing, without_smoothing
-from workbench.store.needed_files import files_in_use
-from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+from workbench.store.store import files_in_use
 from workbench.writing import check_place, write_whole
 
 if TYPE_CHECKING:

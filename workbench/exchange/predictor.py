@@ -1,19 +1,19 @@
 """A fitted model as a folder that predicts with NumPy alone: `model.npz`, `predict.py` and a README.
 
-`predict.py` holds the functions of `predictor_parts` that the model needs, so that it can be read in one go.
+`predict.py` is `workbench.numpy_predictor` as it stands there.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench import numpy_predictor
 from workbench.arrays import Array, Floats
 from workbench.classifiers import protocols
 from workbench.classifiers.baselines import LogisticRegressionClassifier
@@ -24,19 +24,17 @@ from workbench.classifiers.representation import Representation
 from workbench.classifiers.svgp import SVGPClassifier
 from workbench.engine.kernels import GPflowKernel
 from workbench.errors import InputError
-from workbench.exchange import predictor_parts as parts
 from workbench.exchange.bundles import may_be_written
 from workbench.exchange.models import SavedModel, saved_guesses
 from workbench.guesses.names import Terms, descriptions
-from workbench.pools.features.numbers import NumberMap
+from workbench.pools.features.numbers import ImageFeatureMap, NumberMap
 from workbench.pools.features.pieces import LONGEST, PiecesFeatureMap
-from workbench.pools.features.pixels import ImageFeatureMap
 from workbench.pools.features.shapes import ShapesFeatureMap
-from workbench.pools.features.table import DateColumn, NumberColumn, TableFeatureMap, TextColumn
+from workbench.pools.features.table import NumberColumn, TableFeatureMap, TextColumn
 from workbench.pools.features.vectors import VectorFeatureMap
+from workbench.pools.formats.npy_files import arrays_to_bytes
 from workbench.pools.neighbours.graph import STRENGTHS, saved_way
 from workbench.pools.pool import FeatureMap
-from workbench.store.state import arrays_to_bytes
 from workbench.writing import write_whole
 
 if TYPE_CHECKING:
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 
 CAN = "large-margin, logistic-softmax, svgp-softmax and logistic-regression"
 _WORDS, _NAMES_WORDS = r"\b\w+\b", r"\b\w\w+\b"  # of features; scikit-learn's own, of guesses
-_ONE_LINE = 110
 
 
 class _Made:
@@ -53,27 +50,18 @@ class _Made:
     Attributes:
         document: plain values.
         arrays: of the NPZ.
-        parts: names of the functions, in order.
-        steps: lines of `chances`, which turn features X into chances.
+        reads: the kind of rows, for the README.
     """
 
     def __init__(self, saved: SavedModel) -> None:
         self.document: dict[str, Any] = {"classes": list(saved.classes)}
         self.arrays: dict[str, Array] = {}
-        self.parts: list[str] = []
-        self.steps: list[str] = []
         self.reads = "an array [n, D]"
-        self.example: Any = None
-
-    def use(self, *names: str) -> None:
-        """Take functions along."""
-        self.parts += [name for name in names if name not in self.parts]
 
     def terms(
         self, key: str, terms: tuple[str, ...], weights: Floats, pattern: str, dtype: str = "float64"
     ) -> dict[str, Any]:
         """The description of a block of terms."""
-        self.use("weighted")
         self.document.setdefault("place", {})[key] = {term: i for i, term in enumerate(terms)}
         self.arrays[f"{key}.weights"] = np.asarray(weights, dtype=np.float64)
         return {
@@ -109,7 +97,7 @@ def write_predictor(folder: Path | str, saved: SavedModel) -> Path:
     text = json.dumps(export.document, ensure_ascii=False).encode()
     arrays = export.arrays | {"document": np.frombuffer(text, dtype=np.uint8)}
     write_whole(place / "model.npz", arrays_to_bytes(arrays))
-    write_whole(place / "predict.py", _code(export, saved).encode())
+    write_whole(place / "predict.py", inspect.getsource(numpy_predictor).encode())
     write_whole(place / "README.md", _readme(export, saved).encode())
     return place
 
@@ -144,11 +132,9 @@ def _made(saved: SavedModel) -> _Made:
         raise InputError(
             "A model without labels, or of one class, predicts nothing: label items of two classes."
         )
-    export.use("load")
     export.document["reader"] = _features(export, saved.feature_map)
-    guided = _guess(export, saved)
+    _guess(export, saved)
     if saved.view is not None:
-        export.use("smoothed")
         view = saved.view
         strength = STRENGTHS[view.name]
         export.document |= {"stay": strength.stay, "beside": strength.beside}
@@ -160,9 +146,8 @@ def _made(saved: SavedModel) -> _Made:
             "lean_clip": np.asarray(view.clip),
             "lean_size": view.size,
         }
-        export.steps.append("X = smoothed(m, X)")
-    _classifier(export, saved, " + guess" if guided else "")
-    export.document |= {"guided": guided, "encoding": saved.reading.get("encoding", "cp1252")}
+    _classifier(export, saved)
+    export.document["encoding"] = saved.reading.get("encoding", "cp1252")
     return export
 
 
@@ -175,23 +160,20 @@ def _features(export: _Made, feature_map: FeatureMap) -> str:
         export.document["recipe"] = [
             _column(export, i, e, feature_map.decimal) for i, e in enumerate(feature_map.recipe)
         ]
-        export.use("table")
         export.reads = "a CSV file with the columns " + ", ".join(map(repr, feature_map.sources[:12]))
         if feature_map.sources[12:]:
             export.reads += f" and {len(feature_map.sources) - 12} more"
-        return "table(M, rows)"
+        return "table"
     if isinstance(feature_map, NumberMap):
         export.document |= {"names": list(feature_map.names), "factor": feature_map.factor}
-        export.use("plain")
         export.reads = (
             f"numbers in {len(feature_map.names)} columns: a CSV file with their names, or an NPY file [n, D]"
         )
-        return "plain(M, rows)"
+        return "plain"
     if isinstance(feature_map, PiecesFeatureMap):
         export.document |= {"blocks": _text_blocks(export, "text", feature_map), "column": feature_map.column}
-        export.use("texts", "cells_of")
         export.reads = f"a CSV file with the column {feature_map.column!r}"
-        return 'texts(M, M["blocks"], cells_of(M, rows))'
+        return "texts"
     if isinstance(feature_map, ShapesFeatureMap):
         export.document |= {
             "canvas": list(feature_map.canvas),
@@ -204,28 +186,23 @@ def _features(export: _Made, feature_map: FeatureMap) -> str:
             export.arrays[name] = np.asarray(getattr(feature_map, name))
         for i, block in enumerate(feature_map.blocks):
             export.arrays |= {f"block{i}.{j}": np.asarray(values) for j, values in enumerate(block)}
-        export.use(
-            "resized", "copies_of", "standing_out", "on_canvas", "gradients", "patches", "unit", "shapes"
-        )
         export.reads = f"an NPY file of images [n, H, W] or [n, H, W, 3], white at {feature_map.white:g}"
-        return "shapes(M, rows)"
+        return "shapes"
     if isinstance(feature_map, ImageFeatureMap):
         export.document |= {"shape": list(feature_map.shape), "white": feature_map.white}
-        export.use("pixels")
         size = " x ".join(map(str, feature_map.shape))
         export.reads = f"an NPY file of images [n, {size}], white at {feature_map.white:g}"
-        return "pixels(M, rows)"
+        return "pixels"
     if isinstance(feature_map, VectorFeatureMap) and len(feature_map.mean):
         none = np.zeros((0, 0))
         export.arrays |= {
             "vector_mean": feature_map.mean,
             "vector_axes": none if feature_map.axes is None else feature_map.axes,
         }
-        export.use("unit", "vectors")
         export.reads = (
             f"an NPY file of vectors [n, {len(feature_map.mean)}] of the encoder behind {feature_map.source}"
         )
-        return "vectors(M, rows)"
+        return "vectors"
     raise InputError(
         "Its features come from an encoder or a network, which NumPy alone cannot run. Save the model "
         'instead (session.export("model", FOLDER), or --format bundle): workbench predict reads that.'
@@ -236,14 +213,11 @@ def _column(export: _Made, number: int, column: Any, decimal: str) -> dict[str, 
     """One column's entry of the recipe."""
     entry: dict[str, Any] = column.to_json()
     if isinstance(column, TextColumn):
-        export.use("texts", "text_column")
         blocks = _text_blocks(export, f"column{number}", column.map)
         return {"by": "text_column", "name": column.name, "scale": column.scale, "blocks": blocks}
     if isinstance(column, NumberColumn):
-        export.use(*(("zoneless", "date") if isinstance(column, DateColumn) else ("bare", "number")))
         entry["sign"] = column.decimal or decimal
     entry["by"] = "numbers" if isinstance(column, NumberColumn) else "categories"
-    export.use(entry["by"])
     return entry
 
 
@@ -263,19 +237,19 @@ def _text_blocks(export: _Made, key: str, feature_map: PiecesFeatureMap) -> list
     return blocks
 
 
-def _guess(export: _Made, saved: SavedModel) -> bool:
-    """Take what the model begins with along; whether it begins with anything."""
+def _guess(export: _Made, saved: SavedModel) -> None:
+    """Take along what the model begins with, if anything."""
     guesses = saved.guesses
     weights = protocols.mean_weights_of(saved.estimator)
     if guesses is None or weights is None:
-        return False
+        return
     sources = [
         (source, float(w))
         for source, w in zip(guesses.sources, weights, strict=True)
         if w and source["deviation"] > 0
     ]
     if not sources:
-        return False
+        return
     for source, _ in sources:
         if source["source"] != "names" or guesses.terms is None:
             raise InputError(
@@ -296,7 +270,7 @@ def _guess(export: _Made, saved: SavedModel) -> bool:
         of_classes = np.zeros((len(words), len(described)))
         m = {"place": {block["terms"]: {t: i for i, t in enumerate(words)}}, block["weights"]: weighed}
         for c, text in enumerate(described):
-            at, w = parts.weighted(m, block | {"longest": None}, text)
+            at, w = numpy_predictor.weighted(m, block | {"longest": None}, text)
             of_classes[at, c] = w
         export.arrays[block["axes"]] = of_classes
         blocks.append(block)
@@ -305,16 +279,14 @@ def _guess(export: _Made, saved: SavedModel) -> bool:
         "guess_weight": sum(w / float(source["deviation"]) for source, w in sources),
     }
     export.arrays["guess_telling"] = np.array([bool(text) for text in described])
-    export.use("of_names", "cells_of")
     if "column" not in export.document:
         raise InputError("The guess of names is of texts; these rows are none. Save the model instead.")
-    return True
 
 
 # ---------------------------------------------------------------------- the classifier
 
 
-def _classifier(export: _Made, saved: SavedModel, guess: str) -> None:
+def _classifier(export: _Made, saved: SavedModel) -> None:
     """Take the model along: from features to chances."""
     estimator = saved.estimator
     if isinstance(estimator, LogisticRegressionClassifier):
@@ -326,8 +298,6 @@ def _classifier(export: _Made, saved: SavedModel, guess: str) -> None:
             "intercept": linear.intercept,
             "present": linear.present,
         }
-        export.use("softmax", "regression")
-        export.steps.append(f"return regression(m, scaled(m, X), {guess.removeprefix(' + ') or '0.0'})")
         return
     likelihood = getattr(estimator, "likelihood", "")
     softmax = isinstance(estimator, SVGPClassifier) and likelihood == "softmax"
@@ -337,9 +307,7 @@ def _classifier(export: _Made, saved: SavedModel, guess: str) -> None:
             f"{saved.name} cannot be taken away for NumPy alone; {CAN} can. Save the model "
             'instead (session.export("model", FOLDER), or --format bundle): workbench predict reads that.'
         )
-    export.use("covariance")
     _latents(export, estimator.predictor_)
-    mean = f'K @ m["weights"] + m["mean_offset"]{guess}'
     if softmax or logistic:
         folded = estimator.predictor_.folded
         of_class = [
@@ -350,16 +318,9 @@ def _classifier(export: _Made, saved: SavedModel, guess: str) -> None:
             "directions": np.hstack([folded.factors, folded.raises]),
             "of_class": np.vstack([identity[of_class[0]], -identity[of_class[1]]]),
         }
-        export.use("spread", "nodes")
-        export.use("expected", "log_sigma", "softmax")
-        export.document["power"] = float(estimator.power_)
-        link = "np.asarray, 1.0" if softmax else "log_sigma, 0.75"
-        export.steps.append(f"p = expected({mean}, spread(m, Z, K), {link})")
-        export.steps.append('return softmax(m["power"] * np.log(np.maximum(p, 1e-300)))')
+        export.document |= {"power": float(estimator.power_), "logistic": logistic}
     else:
         export.document["beta"] = float(estimator.beta_)
-        export.use("softmax")
-        export.steps.append(f'return softmax(m["beta"] * ({mean}))')
 
 
 def _latents(export: _Made, predictor: Predictor) -> None:
@@ -382,74 +343,21 @@ def _latents(export: _Made, predictor: Predictor) -> None:
         "weights": predictor.mean_weights,
         "mean_offset": predictor.mean_offset,
     }
-    export.steps += ["Z = scaled(m, X)", 'K = covariance(m, Z, m["points"])']
 
 
 def _scaling(
     export: _Made, shift: Floats, scale: Floats, clip: float, representation: Representation | None
 ) -> None:
     export.arrays |= {"shift": shift, "scale": scale, "clip": np.asarray(clip)}
-    export.use("scaled")
     if representation is None:
         return
     if representation.name == "one-hot":
-        export.use("indicators")
         export.arrays |= {"columns": representation.columns, "values": representation.values}
-        export.steps.append("X = indicators(m, np.asarray(X, float))")
     else:
-        export.use("scores")
         export.arrays |= {"knots": representation.knots, "scores": representation.scores}
-        export.steps.append("X = scores(m, np.asarray(X, float))")
 
 
 # ---------------------------------------------------------------------- the files
-
-
-def _code(export: _Made, saved: SavedModel) -> str:
-    """The text of predict.py."""
-    functions = [_source(name) for name in dict.fromkeys(["read", *export.parts])]
-    guess = ", of_names(M, cells_of(M, rows))" if export.document["guided"] else ""
-    steps = "\n".join(f"    {line}" for line in export.steps)
-    chances = f"def chances(m, X{', guess' if guess else ''}):  # Features [n, D] to chances\n{steps}\n"
-    call = "chances(M, *(A[i : i + 1000] for A in given))"
-    main = (
-        'def predict_proba(rows):  # chances [n, C] of rows, columns as in M["classes"]\n'
-        f"    given = [{export.document['reader']}{guess}]\n"
-        f"    return np.concatenate([{call} for i in range(0, max(len(rows), 1), 1000)])\n\n"
-        "M = load()\n"
-        'if __name__ == "__main__":\n'
-        '    P = predict_proba(read(sys.argv[1], M["encoding"]))\n'
-        '    names = ["row", "prediction", "confidence", *(f"p({name})" for name in M["classes"])]\n'
-        '    rows = [[i, M["classes"][p.index(max(p))], max(p), *p] for i, p in enumerate(P.tolist())]\n'
-        "    csv.writer(sys.stdout, lineterminator='\\n').writerows([names, *rows])\n"
-    )
-    body = "\n".join([*functions, chances, main])
-    constant_names = [
-        name for name in ("BLANKS", "MARKS", "AMOUNT", "ZONES", "MONTHS") if re.search(rf"\b{name}\b", body)
-    ]
-    constants = "".join(f"{name} = {getattr(parts, name)!r}\n" for name in constant_names) + "\n" * bool(
-        constant_names
-    )
-    modules = ("csv", "datetime", "io", "json", "re", "sys")
-    plain = "".join(f"import {name}\n" for name in modules if re.search(rf"\b{name}\.", body))
-    imports = "".join(
-        f"from {module} import {name}\n"
-        for module, name in (("functools", "cache"), ("itertools", "pairwise"), ("pathlib", "Path"))
-        if re.search(rf"\b{name}\b", body)
-    )
-    head = (
-        f'"""Classes of new rows by {saved.name} of {saved.n_labelled:,} labels, with NumPy alone: '
-        'python predict.py ROWS > PREDICTIONS.csv"""\n\n'
-    )
-    return f"{head}{plain}{imports}\nimport numpy as np\n\n{constants}{body}"
-
-
-def _source(name: str) -> str:
-    """A function's text without the types of its arguments, and what it does beside its name."""
-    text = inspect.getsource(getattr(parts, name))
-    head, does, rest = re.fullmatch(r'(.*?\)) -> [^:]+:\n    """(.+?)\.?"""\n(.*)', text, re.S).groups()  # type: ignore[union-attr]
-    plain = re.sub(r": (Any|str|int|float|list\[Any\])(?=[,)])", "", head)
-    return f"{plain}:  # {does}\n" + rest.replace(": dict[Any, int] =", " =").replace(": Any =", " =")
 
 
 def _readme(export: _Made, saved: SavedModel) -> str:
@@ -473,8 +381,8 @@ classes: {names}{more}.
 From Python, in this folder:
 
     import predict
-    P = predict.predict_proba(rows)   # [n, C], columns as in predict.M["classes"]
+    P = predict.predict_proba(rows)   # [n, C], columns as in predict.load()["classes"]
 
 `rows` are what the file holds: a list of {{column: cell}} for a CSV, an array for an NPY.
-The numbers are those of Workbench to 0.000001. `model.npz` holds plain arrays; nothing in it is executed.
+The numbers are those of Workbench to 0.00001. `model.npz` holds plain arrays; nothing in it is executed.
 """

@@ -30,19 +30,19 @@ from workbench.exchange.bundles import (
     rounds_csv,
     timings_csv,
 )
-from workbench.exchange.checksums import ADVICE, MAX_DOCUMENT, Sealed, read_sealed, sealed
-from workbench.exchange.files import json_text
+from workbench.exchange.files import ADVICE, MAX_DOCUMENT, Sealed, json_text, read_sealed, sealed
 from workbench.exchange.instructions import instruction_files
 from workbench.exchange.models import save_model_of
 from workbench.exchange.rows import label_table
 from workbench.members import FolderMembers, Members, ZipMembers
 from workbench.pools import compare_fingerprints
+from workbench.pools.encoded import YES, files_in, with_files
 from workbench.pools.formats.files import File
 from workbench.pools.formats.images import IMAGE_ENDINGS
+from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
 from workbench.pools.images.photos import PhotoItems
 from workbench.pools.instructions import PICTURES
 from workbench.pools.loading import is_named
-from workbench.pools.places import YES, files_in, with_files
 from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import Pictures
 from workbench.reading import cut, parse_json, reading
@@ -54,7 +54,6 @@ from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, RoundRecord, Store, WholeProject, fold
 from workbench.store.events import OF_ITEMS
 from workbench.store.pool_files import keep_upload
-from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import sweep, write_whole
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ is a function of a pool's items and of what is given; nothing is stored.
 from workbench.guesses.columns import is_empty, likely_columns, of_classes, unknown_names
 from workbench.guesses.guess import Agreement, Guess, stacked, standardised
 from workbench.guesses.names import names_say_something
-from workbench.guesses.replay import SavedGuesses
 from workbench.guesses.sources import (
+    SavedGuesses,
     cells_of,
     classes_in,
     columns_of,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import InputError, install_command
-from workbench.policies.belief import Belief
-from workbench.policies.scored_model import belief_of
+from workbench.policies.belief import Belief, belief_of
 
 try:
     import skactiveml.pool

@@ -1,4 +1,4 @@
-"""Policy that asks now, and the questions that are left to chance.
+"""Policy that is suggested, policy that asks now, and the questions that are left to chance.
 
 The default policy looks close to what it knows, so it can miss a class or a part of the pool for long. Two
 things keep it from that: while a declared class has no label yet it looks for it where the model knows
@@ -7,12 +7,14 @@ least, and a share of all questions is drawn uniformly, whatever the policy.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.errors import InputError
+from workbench.pools.datasets.catalogue import bundled_file
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from workbench.policies.belief import Belief, Query
 
 DEFAULT_POLICY = "margin"
-UNIFORM_SHARE = 0.1
-"""Of the questions of a new project."""
 SEEKING_POLICY = "variance"
 _LONGEST_SEARCH = 100  # labels, and ten more a class: a class may be declared that the pool has not
 
@@ -64,16 +64,6 @@ def effective_policy(
     return EffectivePolicy(SEEKING_POLICY, f"looking for {listing}: none seen yet")
 
 
-def check_share(share: float) -> None:
-    """Refuse a share of uniform questions that is none.
-
-    Raises:
-        InputError: outside [0, 1].
-    """
-    if not 0.0 <= share <= 1.0:
-        raise InputError(f"The share of uniform questions must lie in [0, 1]; got {share}.")
-
-
 def mix_uniform(answer: Query, belief: Belief, share: float, rng: Generator) -> Query:
     """A policy's answer with a share of its items put by ones drawn uniformly.
 
@@ -97,3 +87,49 @@ def mix_uniform(answer: Query, belief: Belief, share: float, rng: Generator) -> 
     indices[is_uniform], indices[~is_uniform] = uniform, rest[: int((~is_uniform).sum())]
     utilities[uniform] = np.nan
     return answer._replace(indices=indices, utilities=utilities, uniform=is_uniform)
+
+
+FILE = "policy_ranks.json"
+_SHOWN = 0.05
+
+
+class Suggestion(NamedTuple):
+    """A policy and what speaks for it.
+
+    Attributes:
+        policy: registry name.
+        words: for people.
+        n_sets: data sets it was measured on.
+        mean_ranks: policy -> mean rank of the area under the error curve, 1 is best.
+        full: whether the whole experiment was run, or a capped one.
+        of_default: whether the model that asked was the default one, which chooses its geometry.
+    """
+
+    policy: str
+    words: str
+    n_sets: int
+    mean_ranks: dict[str, float]
+    full: bool
+    of_default: bool
+
+
+@cache
+def suggested() -> Suggestion:
+    """The policy with the best mean rank, from the measured file.
+
+    Raises:
+        InputError: the installation lacks the file.
+    """
+    document = json.loads(bundled_file(FILE).read_text(encoding="utf-8"))
+    ranks = {str(k): float(v) for k, v in document["mean_ranks"].items()}
+    policy = min(ranks, key=lambda name: ranks[name])
+    n_sets = int(document["n_sets"])
+    words = f"best mean rank on {n_sets} sets"
+    p = document["p_against_random"].get(policy)
+    if p is not None and float(p) < _SHOWN:
+        words = f"usually the fewest labels: {words}, fewer than random questions (p = {float(p):.2g})"
+    elif policy != "random":
+        words += ", not shown to need fewer labels than random questions"
+    caps = [str(cap) for cap in document["caps"]]
+    words += f"; the run was capped: {', '.join(caps)}" if caps else ""
+    return Suggestion(policy, words, n_sets, ranks, bool(document["full"]), document["model"] == "chosen")

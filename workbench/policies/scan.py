@@ -19,12 +19,11 @@ from workbench import work
 from workbench.classifiers.argmax import check_moments
 from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
-from workbench.policies.belief import PolicyFn
+from workbench.policies.belief import PolicyFn, ScoredModel, Shipped, as_scored_model, belief_of, unpacked
 from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
-from workbench.policies.scored_model import ScoredModel, Shipped, as_scored_model, belief_of, unpacked
 from workbench.policies.variation import smallest_margin, top_rows
+from workbench.pools.loading import open_source
 from workbench.pools.sources import ArraySource, Source, Unit
-from workbench.pools.streams import open_source
 from workbench.registry import typed
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.registry import lazy
 
 if TYPE_CHECKING:
+    from workbench.pools.datasets.catalogue import POOLS as POOLS
     from workbench.pools.datasets.catalogue import present_sets as present_sets
     from workbench.pools.features import feature_map_from_json as feature_map_from_json
     from workbench.pools.features.network import with_network as with_network
@@ -18,12 +19,11 @@ if TYPE_CHECKING:
     from workbench.pools.loading import read_rows as read_rows
     from workbench.pools.loading import seen_as_pixels as seen_as_pixels
     from workbench.pools.pool import Pool as Pool
-    from workbench.pools.registry import POOLS as POOLS
 
 __getattr__ = lazy(
     __name__,
     {
-        "POOLS": "workbench.pools.registry",
+        "POOLS": "workbench.pools.datasets.catalogue",
         "Pool": "workbench.pools.pool",
         "compare_fingerprints": "workbench.pools.fingerprints",
         "feature_map_from_json": "workbench.pools.features",

@@ -9,13 +9,11 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.features.cache import cached_features
-from workbench.pools.features.numbers import NumberMap
-from workbench.pools.features.pixels import MAX_IMAGE_FEATURES, ImageFeatureMap, size_text
+from workbench.pools.features.numbers import MAX_IMAGE_FEATURES, ImageFeatureMap, NumberMap, size_text
 from workbench.pools.features.shapes import SMALLEST, ShapesFeatureMap
 from workbench.pools.features.vectors import PREFIX, is_vectors, without_features
 from workbench.pools.fingerprints import fingerprint_rows
-from workbench.pools.items import ArrayItems, ImageItems, RowNumbers
-from workbench.pools.pool import FeatureMap, Items, Pool, TestSplit
+from workbench.pools.pool import ArrayItems, FeatureMap, ImageItems, Items, Pool, RowNumbers, TestSplit
 from workbench.reading import cut
 
 IMAGE_FEATURES = ("pixels", "shapes")

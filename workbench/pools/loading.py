@@ -1,26 +1,34 @@
-"""One function that opens every kind of pool."""
+"""One function that opens every kind of pool, and its rows and features later."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from workbench.errors import InputError
-from workbench.pools.encoded import with_named_features
+from workbench.pools.datasets.catalogue import POOLS
+from workbench.pools.encoded import other_encoder, with_named_features
+from workbench.pools.features import feature_map_from_json
+from workbench.pools.features.table import TableFeatureMap
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import call_with_options, format_of
+from workbench.pools.formats.encodings import undecodable
 from workbench.pools.formats.files import File
+from workbench.pools.images.photos import PhotoItems, Photos
 from workbench.pools.neighbours.twins import groups_of
-from workbench.pools.pool import Pool
+from workbench.pools.pool import ArrayItems, ImageItems, Pool, RowItems, TextItems
 from workbench.pools.python_objects import held_file
-from workbench.pools.registry import POOLS
-from workbench.pools.streams import read_like
-from workbench.pools.tables.options import SHORT
+from workbench.pools.sources import ArraySource, Source, transformed
+from workbench.pools.tables.options import READING, SHORT
 from workbench.reading import cut, reading
 
 if TYPE_CHECKING:
+    from workbench.arrays import Array
+    from workbench.pools.pool import FeatureMap
     from workbench.pools.tables.report import TableReport
 
 
@@ -224,3 +232,126 @@ def _found(source: str | Path | bytes, file_name: str | None) -> File:
                     f"{', '.join(POOLS)}."
                 )
     return File.of(source, file_name)
+
+
+LEARNT = ("text", "pieces", "shapes", "mixed", "table")
+"""Kinds of maps that depend on all items of a pool, and so would change when it grows. Those of vectors, of
+encoders and joined ones are taken up while a pool is loaded (`workbench.pools.features.cache.saved_map`)."""
+
+
+def with_saved_map(pool: Pool, document: Mapping[str, Any]) -> Pool:
+    """The pool with the features its project was made with, where the same source now teaches others.
+
+    Args:
+        pool: as loaded now.
+        document: of the feature map saved with the project.
+
+    Returns:
+        The pool itself where the maps agree or are not learnt from the items. A cell that a saved map of
+        a table never met (a new category) is none of those it knows, and the pool's notes say so.
+
+    Raises:
+        InputError: a damaged map, or an encoder that is another one under its name.
+    """
+    own_map = pool.feature_map.to_json()
+    _refuse_other_encoders(own_map, document)
+    if document.get("kind") not in LEARNT or own_map.get("kind") != document["kind"] or own_map == document:
+        return pool
+    items = pool.items
+    if isinstance(items, TextItems):
+        rows: Any = items.texts
+    elif isinstance(items, PhotoItems):
+        rows = items.photos
+    elif isinstance(items, ImageItems):
+        rows = items.images
+    elif isinstance(items, RowItems):
+        rows = items.cells
+    elif isinstance(items, ArrayItems):
+        rows = items.values
+    else:
+        return pool
+    feature_map = feature_map_from_json(dict(document))
+    if not isinstance(feature_map, TableFeatureMap):
+        features = feature_map.transform(rows)
+        clipped = rows.attrs["notes"] if isinstance(rows, Photos) else ()
+        return replace(pool, feature_map=feature_map, features=features, notes=(*pool.notes, *clipped))
+    features, unmet = feature_map.transform_known(rows)
+    notes = tuple(
+        f"{n:,} new {'cell' if n == 1 else 'cells'} of {name!r} hold what the project never met and count as "
+        "none of its categories."
+        for name, n in unmet.items()
+    )
+    return replace(pool, feature_map=feature_map, features=features, notes=(*pool.notes, *notes))
+
+
+def _refuse_other_encoders(own_map: Mapping[str, Any], document: Mapping[str, Any]) -> None:
+    for part, saved_part in zip(
+        own_map.get("parts", [own_map]), document.get("parts", [document]), strict=False
+    ):
+        same = part.get("kind") == saved_part.get("kind") == "encoder" and part["encoder"] == saved_part.get(
+            "encoder"
+        )
+        if same and part["weights"] != saved_part.get("weights"):
+            raise other_encoder(part["encoder"])
+
+
+def read_like(file: File, read: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that read a file as a pool's own was read, whatever program wrote it.
+
+    Args:
+        file: of other rows.
+        read: as of `Pool.reading`.
+
+    Returns:
+        The same for a table, without an encoding where the file is UTF-8; none for any other file.
+    """
+    if format_of(file).reader.inspect is None:
+        return {}
+    utf8 = "encoding" in read and undecodable(file.content(), "utf-8") is None
+    names = [name for name in READING if name in read and not (utf8 and name == "encoding")]
+    return {name: read[name] for name in names}
+
+
+def open_source(
+    source: Pool | Source | Array | str | Path,
+    feature_map: FeatureMap | None = None,
+    columns: Sequence[str] | None = None,
+    read: Mapping[str, Any] | None = None,
+) -> Source:
+    """Rows to score, from whatever they are in.
+
+    Args:
+        source: a pool, an array [N, D], the path of a file or a folder; or a source. NPY, NPZ and Parquet
+            are read piece by piece; other formats whole, and only with a feature map.
+        feature_map: from raw rows to features, for all but pools.
+        columns: of Parquet parts, where there is no feature map.
+        read: how the pool was read whose rows these are (`Pool.reading`).
+
+    Returns:
+        The source.
+
+    Raises:
+        InputError: nothing there, or nothing that can be streamed.
+    """
+    if isinstance(source, (str, Path)):
+        file = File.of(source)
+        entry = format_of(file)
+        if entry.reader.stream is not None:
+            with reading(file.name):
+                return entry.reader.stream(file.path, feature_map, columns)
+        if feature_map is None:
+            raise InputError(
+                f"{file.name} cannot be streamed: that takes NPY, NPZ, Parquet or a folder of Parquet parts. "
+                "Load it with load_pool(...) and score the pool, or convert it."
+            )
+        with reading(file.name):
+            rows = entry.reader.rows(file, **read_like(file, read or {}))
+            features = transformed(feature_map, rows, 0)
+            return ArraySource(features, notes=getattr(rows, "attrs", {}).get("notes", ()))
+    if isinstance(source, np.ndarray):
+        return ArraySource(source, feature_map)
+    if hasattr(source, "features") and hasattr(source, "items"):
+        return ArraySource(source.features, ids=source.items.ids)
+    if hasattr(source, "chunks") and hasattr(source, "units"):
+        return source
+    raise InputError(f"Cannot score rows of a {type(source).__name__}.")

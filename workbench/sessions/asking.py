@@ -13,10 +13,11 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.certificates import has_second_look
+from workbench.documents.projects import WORTH
 from workbench.metrics.agreement import worth_asking
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
-from workbench.sessions.people import WORTH, Answers, ItemConsensus, item_consensus
+from workbench.sessions.people import Answers, ItemConsensus, item_consensus
 from workbench.sessions.policy import asking_policy
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
 from workbench.sessions.start import diverse_items
@@ -118,7 +119,7 @@ class Questions:
 
     Args:
         pool: with its test split, if any.
-        settings: the project's: seed, evaluation_share, early_share, uniform_share and overlap, which
+        settings: the question's (`workbench.documents.projects.QuestionSettings`); those that are read here
             never change.
         twins: items of which only one a group is asked about; none by default.
     """
@@ -140,13 +141,13 @@ class Questions:
         self.evaluation_share = float(settings["evaluation_share"])
         self.early_share = max(float(settings["early_share"]), self.evaluation_share)
         self.uniform_share = float(settings["uniform_share"])
-        overlap = settings.get("overlap") or {}
-        self.people = int(overlap.get("people", 1))
+        overlap = settings["overlap"]
+        self._by_worth = overlap == WORTH
+        self.people = int(settings["people"]) if overlap else 1
         self._shared: Array | None = None
         if overlap:
             draws = generator(self.seed, 0, OVERLAP).random(len(pool))
-            self._shared = draws < float(overlap["share"])
-        self._by_worth = overlap.get("by") == WORTH
+            self._shared = draws < (1.0 if self._by_worth else overlap)
         self._answers = Answers(0)
         self._cold: Ints | None = None
         self._spreading = Lock()

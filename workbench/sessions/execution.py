@@ -10,7 +10,7 @@ from workbench.sessions.open_session import OpenSession
 from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation, check_of_client, taken_id
 from workbench.sessions.questions import unknown_question
 from workbench.store import Event
-from workbench.store.retry import retried
+from workbench.store.database_errors import retried
 
 # operations that are about other questions than the session's, too
 _OF_ALL = ("skip", "answers", "amend")

@@ -31,7 +31,7 @@ from workbench.sessions.finish_state import FinishState, finish_state_of, last_f
 from workbench.sessions.part import Part
 from workbench.sessions.published import Published
 from workbench.store import Check, Event, ProjectState
-from workbench.store.retry import retried
+from workbench.store.database_errors import retried
 
 CHECK_LEASE = 180.0
 """Seconds during which nobody else is given a check that somebody has on screen."""

@@ -14,10 +14,9 @@ from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.metrics.checks import check_sums
 from workbench.policies import Belief
-from workbench.policies.scored_model import belief_of
-from workbench.pools.items import IdsAt
+from workbench.policies.belief import belief_of
 from workbench.pools.neighbours.graph import Seen
-from workbench.pools.pool import Pool
+from workbench.pools.pool import IdsAt, Pool
 from workbench.sessions.latents import MANY, PoolLatents
 from workbench.sessions.smoothing import Smoothing
 

@@ -36,8 +36,8 @@ from workbench.sessions.rounds import Round
 from workbench.sessions.sharing import Beside, Common
 from workbench.sessions.smoothing import NeighbourhoodBuild
 from workbench.store import Event, ProjectState, fold
+from workbench.store.database_errors import retried
 from workbench.store.events import SOURCE
-from workbench.store.retry import retried
 from workbench.work.memory import give_back
 
 QUEUE = 10
@@ -410,10 +410,7 @@ class Fits:
         Raises:
             InputError: there is no such round.
         """
-        project = self._project
-        record = project.store.rounds.get(project.id, number)
-        if record is None:
-            raise InputError(f"Project {project.record.name!r} has no round {number}.")
+        project, record = self._project, self._record(number)
         items, codes = self._training_of(record)
         learner = self._learner_of(self._chosen_in(record), tuple(record["classes"]))
         if state is not None:
@@ -431,13 +428,16 @@ class Fits:
         Raises:
             InputError: there is no such round.
         """
+        return self._chosen_in(self._record(number))
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _record(self, number: int) -> Mapping[str, Any]:
         project = self._project
         record = project.store.rounds.get(project.id, number)
         if record is None:
             raise InputError(f"Project {project.record.name!r} has no round {number}.")
-        return self._chosen_in(record)
-
-    # --- inside -------------------------------------------------------------------------------
+        return record
 
     def _led_by(
         self, training: Mapping[int, int], inputs: Mapping[str, Any], previous: Published | None

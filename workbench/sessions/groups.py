@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from workbench.store import Event, Store
-from workbench.store.retry import was_cut_off
+from workbench.store.database_errors import was_cut_off
 
 MOST = 64
 """Blocks that share a transaction."""

@@ -8,7 +8,7 @@ from workbench.sessions.execution import Execution
 from workbench.sessions.part import Part
 from workbench.sessions.people import PeopleReport, people_report
 from workbench.store import Event
-from workbench.store.retry import retried
+from workbench.store.database_errors import retried
 
 
 class Team(Part):

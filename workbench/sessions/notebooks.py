@@ -4,7 +4,7 @@ from html import escape
 from math import isfinite
 from typing import Any
 
-from workbench.figures.sparkline import sparkline
+from workbench.figures.curves import sparkline
 from workbench.metrics import share_interval
 from workbench.metrics.checks import ENOUGH
 from workbench.pools.notebooks import class_words, counted, pool_words, table_html

@@ -9,9 +9,10 @@ import numpy as np
 
 from workbench.classifiers import sees_pixels, title_of
 from workbench.classifiers.protocols import NO_GUESS, supports_mean
+from workbench.documents.checking import checked
+from workbench.documents.projects import ProjectSettings, QuestionSettings
 from workbench.errors import InputError
 from workbench.guesses import classes_in, columns_of, likely_columns, sources_of_columns
-from workbench.policies.effective import check_share
 from workbench.pools import compare_fingerprints, load_pool, seen_as_pixels
 from workbench.pools.loading import is_named, settled
 from workbench.pools.neighbours.twins import Twins, twins_of
@@ -24,54 +25,60 @@ from workbench.sessions.instruction_texts import begun_with
 from workbench.sessions.latents import MANY
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import ENOUGH
-from workbench.sessions.people import WORTH
 from workbench.sessions.policy import check_policy
 from workbench.sessions.questions import Question, several
 from workbench.sessions.reopening import pack
-from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, MEASURED, with_choice
+from workbench.sessions.spec import MEASURED, with_choice
 from workbench.sessions.taxonomy import class_names
 from workbench.store import LABEL, ONE_CLASS, Event, NewQuestion, ProjectRecord, Store
 from workbench.store.events import SOURCE
 from workbench.store.pool_files import keep_upload
 
 
+def project_settings(settings: Mapping[str, Any]) -> ProjectSettings:
+    """Settings of a new project, checked.
+
+    Args:
+        settings: name -> value; None stands for the default.
+
+    Raises:
+        InputError: a setting that there is not, or a value outside its limits.
+    """
+    values = {name: value for name, value in settings.items() if value is not None}
+    model = checked(ProjectSettings, values, "The project", wrong="cannot be made", part="setting")
+    return model.model_copy(update=values)  # names of code stay marked as typed, or as read from a file
+
+
 def create_project(
     pool: Pool | Any,
+    settings: ProjectSettings,
     *,
     source: str | None,
-    name: str | None,
     pool_options: Mapping[str, Any],
-    classifier: str,
-    options: Mapping[str, Any],
-    policy: str,
-    seed: int,
-    classes: Sequence[str] | None,
-    test_fraction: float,
-    evaluation_share: float,
-    early_share: float,
-    uniform_share: float,
-    overlap: float | str,
-    people: int,
-    guess: Sequence[str | Mapping[str, Any]] | None,
-    twins: bool,
     owner: str,
     store: Store,
-    questions: Sequence[Any] | None = None,
 ) -> tuple[ProjectRecord, Pool, dict[str, list[tuple[int, str]]]]:
     """Store a new project; the arguments are those of `Session.create`.
 
     Returns:
         The project, its pool, and the answers that columns hold: name of a question -> (item, class) pairs.
     """
-    arguments, entries = _questions_given(questions)
+    arguments, entries = _questions_given(settings.questions)
     columns = columns_in(arguments)
+    classes, guess, name = settings.classes, settings.guess, settings.name
     if arguments and classes is not None:
         raise InputError("The classes are those of the questions: give each question its own.")
     first = entries[0] if entries and not is_column(arguments[0]) else Question(LABEL, kind=ONE_CLASS)
     if entries:
         classes = first.classes or None
-        classifier, policy = first.classifier or classifier, first.policy or policy
-        options = first.options or options
+        settings = settings.model_copy(
+            update={
+                "classifier": first.classifier or settings.classifier,
+                "policy": first.policy or settings.policy,
+                "options": first.options or settings.options,
+            }
+        )
+    classifier, seed = settings.classifier, settings.seed
     if not isinstance(pool, Pool):
         pool, place, pool_options, guess = _brought(pool, pool_options, classifier, classes, guess, columns)
         source = source or place
@@ -85,32 +92,30 @@ def create_project(
         first = entries[0]
         classes = first.classes or None
     reference = {"name": source or loaded.name, "options": settled(pool_options, loaded)}
-    _check_shares(evaluation_share, early_share, uniform_share, overlap, people)
-    copies = twins_of(loaded) if twins else None
-    loaded = _split(loaded, copies, seed, test_fraction)
-    check_policy(policy, classifier)
+    copies = twins_of(loaded) if settings.twins else None
+    loaded = _split(loaded, copies, seed, settings.test_fraction)
+    check_policy(settings.policy, classifier)
     if classes is None:
         # where nobody named classes and a guess does, they are those
         classes = loaded.classes or _classes_guessed(guess or (), loaded)
     if entries:
         _check_answered(first, loaded)
     names = class_names(classes)
-    options = with_choice(classifier, options)
+    options = with_choice(classifier, settings.options)
     guesses = _checked_guesses(guess, Learner(loaded, classifier, options, seed=seed, classes=names), names)
-    settings: dict[str, Any] = {
-        "classifier": classifier,
-        "options": dict(options),
-        "policy": policy,
-        "seed": seed,
-        "uniform_share": uniform_share,
+    stored: dict[str, Any] = {
+        **{setting: getattr(settings, setting) for setting in QuestionSettings.model_fields},
+        "options": options,
         "begun": len(loaded),
-        **_measuring(loaded, evaluation_share, early_share),
-        **_asking(loaded, overlap, people, guesses, copies),
+        **_measuring(loaded, settings),
+        **({"asked_among": ASKED_AMONG} if loaded.trainable.size > MANY else {}),
+        **({"guesses": guesses} if guesses else {}),
+        **({} if copies is None else {"twins": copies.document()}),
     }
     record = store.create_project(
         name or loaded.name,
         reference,
-        settings,
+        stored,
         loaded.fingerprints,
         loaded.feature_map.to_json(),
         _first_events(first, names, loaded, str(reference["name"])),
@@ -118,24 +123,9 @@ def create_project(
         owner,
         first.name,
         first.kind,
-        [further_question(question, loaded, settings) for question in entries[1:]],
+        [further_question(question, loaded, stored) for question in entries[1:]],
     )
     return record, loaded, answers
-
-
-def _check_shares(
-    evaluation_share: float, early_share: float, uniform_share: float, overlap: float | str, people: int
-) -> None:
-    if not 0.0 <= evaluation_share < 1.0:
-        raise InputError(f"The evaluation share must lie in [0, 1); got {evaluation_share}.")
-    check_share(early_share)
-    check_share(uniform_share)
-    shared = overlap == WORTH if isinstance(overlap, str) else 0.0 <= overlap <= 1.0
-    if not shared or people < 2:
-        raise InputError(
-            f"The share of items that several people label must lie in [0, 1] or be {WORTH!r}, and these "
-            f"are at least two; got {overlap!r} and {people}."
-        )
 
 
 def _questions_given(questions: Sequence[Any] | None) -> tuple[list[Any], list[Question]]:
@@ -175,30 +165,12 @@ def _check_answered(first: Question, pool: Pool) -> None:
         )
 
 
-def _asking(
-    pool: Pool, overlap: float | str, people: int, guesses: Sequence[Any], copies: Twins | None
-) -> dict[str, Any]:
-    """Settings of what is asked about, those that there are."""
-    settings: dict[str, Any] = {}
-    if pool.trainable.size > MANY:
-        settings["asked_among"] = ASKED_AMONG
-    if overlap:
-        by = {"share": 1.0, "by": WORTH} if isinstance(overlap, str) else {"share": overlap}
-        settings["overlap"] = {**by, "people": people}
-    if guesses:
-        settings["guesses"] = guesses
-    if copies is not None:
-        settings["twins"] = copies.document()
-    return settings
-
-
-def _measuring(pool: Pool, evaluation_share: float, early_share: float) -> dict[str, Any]:
+def _measuring(pool: Pool, settings: ProjectSettings) -> dict[str, Any]:
     """Settings that say what the error is measured on: a test split, or a share of the questions."""
     if pool.test is None:
-        early = early_share if evaluation_share else 0.0
-        return {"evaluation_share": evaluation_share, "early_share": early, "test": None}
-    settings = {"evaluation_share": 0.0, "early_share": 0.0, "test": pack(pool.test, len(pool))}
-    return settings | ({"measured": MEASURED} if pool.test.test.size > MEASURED else {})
+        return {"test": None} | ({} if settings.evaluation_share else {"early_share": 0.0})
+    shares = {"evaluation_share": 0.0, "early_share": 0.0, "test": pack(pool.test, len(pool))}
+    return shares | ({"measured": MEASURED} if pool.test.test.size > MEASURED else {})
 
 
 def _first_events(question: Question, names: Sequence[str], pool: Pool, reference: str) -> list[Event]:
@@ -236,11 +208,12 @@ def further_question(question: Question, pool: Pool, settings: Mapping[str, Any]
     seed = int(settings["seed"])
     Learner(without_truth(pool), classifier, options, seed=seed, classes=tuple(question.classes))
     # what the first one is measured on, or begins with, says nothing about this one; copies are the pool's
-    names = ("test", "measured", "guesses", "archived", "question", "names_hidden", "twins")
-    own_settings = {key: value for key, value in settings.items() if key not in names}
-    measured_apart = settings.get("test") is not None
-    shares = {"evaluation_share": EVALUATION_SHARE, "early_share": EARLY_SHARE} if measured_apart else {}
-    own_settings |= {"classifier": classifier, "options": options, "policy": policy, "test": None, **shares}
+    names = {*QuestionSettings.model_fields, "begun", "asked_among"}
+    own_settings = {name: value for name, value in settings.items() if name in names}
+    own_settings |= {"classifier": classifier, "options": options, "policy": policy, "test": None}
+    if settings.get("test") is not None:
+        shares = {"evaluation_share", "early_share"}
+        own_settings |= QuestionSettings().model_dump(include=shares)
     events = [replace(Event.class_added(c), annotator=SOURCE) for c in question.classes]
     events = _in_words(question) + events
     return NewQuestion(question.name, question.kind, own_settings, tuple(events))

@@ -25,9 +25,6 @@ from workbench.store import AskRecord, Event, ProjectState, Vote
 from workbench.store.events import SOURCE
 from workbench.store.fold_items import votes_since
 
-WORTH = "worth"
-"""In place of a share: second opinions wherever one more answer is worth more than a new item."""
-
 LEARNT_FROM = 2 / 3
 """Certainty of a consensus from which on a model learns from it."""
 DISAGREEMENT_FROM = 0.8  # of the others' consensus, for an item to talk about

@@ -20,7 +20,7 @@ from workbench.sessions.published import Published
 from workbench.sessions.taxonomy import key_of
 from workbench.sessions.verdict import ASKED_LATELY, ModelVerdict, class_recalls
 from workbench.store import Event, ProjectState
-from workbench.store.retry import retried
+from workbench.store.database_errors import retried
 
 LEAST_PRECISION = 0.9
 """Measured precision below which no items of a class are shown to be confirmed together."""

@@ -9,7 +9,7 @@ from workbench.sessions.asking_items import Candidate, ItemAsk, plan
 from workbench.sessions.operations import Acknowledgement, given_id
 from workbench.sessions.part import Part
 from workbench.store import Event
-from workbench.store.retry import retried
+from workbench.store.database_errors import retried
 
 
 class Queue(Part):

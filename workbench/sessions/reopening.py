@@ -9,9 +9,9 @@ import numpy as np
 
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.features.cache import saved_map
+from workbench.pools.loading import with_saved_map
 from workbench.pools.neighbours.twins import twins_from
 from workbench.pools.pool import Pool, TestSplit
-from workbench.pools.replay import with_saved_map
 from workbench.store import ProjectRecord, Store
 
 

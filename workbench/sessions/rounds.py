@@ -113,16 +113,12 @@ class Round:
             InputError: a document of another shape.
         """
         try:
+            figures: dict[str, Any] = {name: _number(document[name]) for name in METRICS}
             return cls(
                 number=int(document["number"]),
                 n_labelled=int(document["n_labelled"]),
                 n_test=int(document["n_test"]),
-                error=_number(document["error"]),
-                nll=_number(document["nll"]),
-                brier=_number(document["brier"]),
-                ece=_number(document["ece"]),
-                balanced_error=_number(document["balanced_error"]),
-                macro_f1=_number(document["macro_f1"]),
+                **figures,
                 queried=_items(document["queried"]),
                 labels=_items(document["labels"]),
                 utilities=np.asarray([_number(u) for u in document["utilities"]], dtype=np.float64),

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from workbench.documents.projects import ProjectSettings
+from workbench.documents.settings import with_settings
 from workbench.errors import InputError
-from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import Entry, trust_typed
@@ -26,20 +27,19 @@ from workbench.sessions.learner import Learner
 from workbench.sessions.log import Log, Team
 from workbench.sessions.notebooks import session_html, session_words
 from workbench.sessions.open_session import OpenSession
-from workbench.sessions.opening import create_project
+from workbench.sessions.opening import create_project, project_settings
 from workbench.sessions.operations import Acknowledgement, Operation, given_id, made_id
 from workbench.sessions.part import Part
 from workbench.sessions.policy import check_policy
 from workbench.sessions.predictions import Predictions
 from workbench.sessions.question_names import QuestionNames
-from workbench.sessions.questions import Question
 from workbench.sessions.queue import Queue
 from workbench.sessions.reopening import open_pool
 from workbench.sessions.responses import operation_of
 from workbench.sessions.rounds import Round
-from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
+from workbench.sessions.spec import with_choice
 from workbench.store import Event, ProjectRecord, Store
-from workbench.store.retry import retried
+from workbench.store.database_errors import retried
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,31 +67,18 @@ class Session(OpenSession):
     # --- opening ------------------------------------------------------------------------------
 
     @classmethod
+    @with_settings(ProjectSettings)
     def create(
         cls,
         pool: Pool | Any,
         *,
-        name: str | None = None,
         source: str | None = None,
         target: str | None = None,
         pool_options: Mapping[str, Any] | None = None,
-        classifier: str = "large-margin",
-        options: Mapping[str, Any] | None = None,
-        policy: str = DEFAULT_POLICY,
-        seed: int = 0,
-        classes: Sequence[str] | None = None,
-        questions: Sequence[Question | str | Sequence[Any] | Mapping[str, Any]] | None = None,
-        test_fraction: float = 0.2,
-        evaluation_share: float = EVALUATION_SHARE,
-        early_share: float = EARLY_SHARE,
-        uniform_share: float = UNIFORM_SHARE,
-        overlap: float | str = 0.0,
-        people: int = 2,
-        guess: Sequence[str | Mapping[str, Any]] | None = None,
-        twins: bool = True,
         owner: str = "",
         annotator: str | None = None,
         store: Store | None = None,
+        **settings: Any,
     ) -> Session:
         """Start a project.
 
@@ -100,65 +87,28 @@ class Session(OpenSession):
                 the project keeps a copy under the home folder. What is left open about columns and features
                 is guessed as on the Data page. Or a Pool: one of what Python held is kept likewise, another
                 is loaded again by its name, with `target` and `pool_options`.
-            name: what people call the project; the pool's name unless given.
             source: what `pool` was loaded from, where that is not its name.
             target: the column that holds the classes, for files.
             pool_options: further options of `load_pool`.
-            classifier: a registry name or "package.module:Class".
-            options: of the classifier.
-            policy: a registry name or "package.module:function".
-            seed: of everything random.
-            classes: names of the classes to start with; the pool's unless given.
-            questions: what is asked about every item, where that is more than one class of it: each a
-                `Question`, or (name, classes), or a name, which makes a yes / no question, or "column:NAME",
-                whose filled cells are taken over as answers (`workbench.sessions.columns.questions_of`). The
-                session is of the first one, which has the pool's classes where it names none; `question`
-                gives others.
-            test_fraction: share of items kept for measuring, where the pool has truth.
-            evaluation_share: share of questions drawn uniformly for measuring, where it has none.
-            early_share: the same until 20 of them are answered, where that is more; with an
-                evaluation share of 0 there are none.
-            uniform_share: share of the other questions drawn uniformly too, whatever the policy; these
-                are trained on.
-            overlap: share of items that several people label, drawn uniformly; or "worth": any item is
-                asked about again wherever one more answer is worth more than a new item (the question of
-                ActiveLab, Goh & Mueller 2023). Else two are never asked about one.
-            people: how many label each of these, at most.
-            guess: what is known of the items before any label: "names", "column:llm_label",
-                "columns:p_*" (as in `workbench.guesses.guess_of`), or {"source", "on", "mapping"}. Left
-                open, columns of a table whose names say that they hold predictions; () for none.
-            twins: copies and near-copies are found, asked about once, and never on both sides of a split.
             owner: key of the person it belongs to, who alone may open it at first; open to all without.
             annotator: the user's login name unless given.
             store: the default database unless given.
+            settings: as `workbench.documents.projects.ProjectSettings` has them; None leaves one as it is.
 
         Raises:
-            InputError: a pool, classifier, option or policy that cannot be used.
+            InputError: a pool, classifier, option or policy that cannot be used, or no such setting.
         """
         store = store or Store.open()
+        own_settings = project_settings(settings)
         record, loaded, answers = create_project(
             pool,
+            own_settings,
             source=source,
-            name=name,
             pool_options=dict(pool_options or {}) | ({} if target is None else {"target": target}),
-            classifier=classifier,
-            options=dict(options or {}),
-            policy=policy,
-            seed=seed,
-            classes=classes,
-            questions=questions,
-            test_fraction=test_fraction,
-            evaluation_share=evaluation_share,
-            early_share=early_share,
-            uniform_share=uniform_share,
-            overlap=overlap,
-            people=people,
-            guess=guess,
-            twins=twins,
             owner=owner,
             store=store,
         )
-        trust_typed(classifier, policy, dict(options or {}))
+        trust_typed(own_settings.classifier, own_settings.policy, own_settings.options)
         session = cls._first(store, record, loaded, annotator)
         session._take_columns(answers)
         return session

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.documents.checking import checked_settings
+from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
 from workbench.guesses import Guess, guesses_of, stacked
 from workbench.policies import query
 from workbench.policies.belief import Belief, PolicyFn, Query, Selector
-from workbench.policies.effective import DEFAULT_POLICY, check_share, mix_uniform
+from workbench.policies.effective import DEFAULT_POLICY, mix_uniform
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
@@ -24,7 +26,7 @@ from workbench.sessions.measure import measured_items
 from workbench.sessions.policy import check_policy
 from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
-from workbench.sessions.spec import RunSpec, check_asked_among, check_measured, with_choice
+from workbench.sessions.spec import RunSpec, with_choice
 from workbench.sessions.start import answerable, given_items, initial_items
 from workbench.versions import PROGRAM, version_of
 
@@ -106,14 +108,12 @@ def simulate(
     """
     pool = pool if isinstance(pool, Pool) else load_pool(pool)
     check_policy(policy, classifier)
-    check_share(uniform_share)
-    check_measured(measured)
-    check_asked_among(asked_among)
+    settings = {"budget": budget, "batch": batch, "uniform_share": uniform_share}
+    settings |= {"measured": measured, "asked_among": asked_among}
+    checked_settings(RunSettings, settings, "The run", "cannot be made")
     answerable(pool)  # or says why not
     if pool.test is None:
         pool = pool.split(seed, test_fraction)
-    if batch < 1 or budget < 0:
-        raise InputError(f"The batch must be at least 1 and the budget not negative; got {batch}, {budget}.")
     if initial == "none" and not guess:
         raise InputError("A run without first labels (initial='none') needs a guess to ask its questions by.")
     assert pool.truth is not None and pool.test is not None

@@ -15,8 +15,7 @@ from workbench.arrays import Array, Floats
 from workbench.classifiers.calibration import clearly_less
 from workbench.classifiers.choice import IN_TURNS, ONE_FACTOR, due
 from workbench.errors import InputError
-from workbench.pools.features.beside import COLUMN
-from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood, Seen
+from workbench.pools.neighbours.graph import COLUMN, STRENGTHS, Neighbourhood, Seen
 from workbench.pools.pool import Pool
 from workbench.progress import watched
 

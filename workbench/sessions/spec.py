@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from workbench.documents.fields import Name, Whole
+from workbench.documents.checking import checked_settings
+from workbench.documents.fields import Name, Seed, Word
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
-from workbench.policies.effective import DEFAULT_POLICY, check_share
+from workbench.policies.effective import DEFAULT_POLICY
 from workbench.registry import from_file, typed
 from workbench.sessions.start import parse_initial
 
-EVALUATION_SHARE = 0.1
-EARLY_SHARE = 0.25
 MEASURED = 20_000
 """Test items that a new project is measured on at most: then 95 % of an error lies within 0.007."""
 _CHOOSER = "large-margin"
@@ -55,23 +54,13 @@ class RunSpec(RunSettings):
         seed: of everything random.
     """
 
-    pool: Name = "digits"
+    pool: Word = "digits"
     classifier: Name = "large-margin"
     policy: Name = DEFAULT_POLICY
-    seed: Whole = 0
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
-        if self.budget < 0:
-            raise InputError(f"The budget must not be negative; got {self.budget}.")
-        if self.batch < 1:
-            raise InputError(f"The batch must be at least 1; got {self.batch}.")
-        if self.seed < 0:
-            raise InputError(f"The seed must not be negative; got {self.seed}.")
-        if not 0.0 < self.test_fraction < 1.0:
-            raise InputError(f"The test fraction must lie between 0 and 1; got {self.test_fraction}.")
-        check_share(self.uniform_share)
-        check_measured(self.measured)
-        check_asked_among(self.asked_among)
+        checked_settings(RunSpec, vars(self), "The run", "cannot be made")
         parse_initial(self.initial)
         check_guess(self.guess, self.initial)
         object.__setattr__(self, "guess", tuple(self.guess))
@@ -125,14 +114,6 @@ class RunSpec(RunSettings):
             ) from error
         return pool if pool.test is not None else pool.split(self.seed, self.test_fraction)
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON document; `from_json` is the way back."""
-        document = asdict(self)
-        document["pool_options"] = dict(self.pool_options)
-        document["options"] = dict(self.options)
-        document["guess"] = list(self.guess)
-        return document
-
     @classmethod
     def from_json(
         cls, document: Mapping[str, Any], *, where: str = "The run", trust_code: bool = False
@@ -147,44 +128,17 @@ class RunSpec(RunSettings):
         Raises:
             InputError: fields there are not, or values of the wrong kind.
         """
-        from workbench.documents.checking import checked_settings
-
         settings = checked_settings(cls, document, where, "has another specification")
-        try:
-            return cls(**from_file(settings, where, trust_code=trust_code))
-        except TypeError as error:
-            raise InputError(f"This is not a run's specification: {error}.") from error
+        return cls(**from_file(settings, where, trust_code=trust_code))
 
 
-def check_guess(guess: Any, initial: str = "") -> None:
-    """Refuse guesses that are no list of texts, and a run without first labels that has none.
+def check_guess(guess: Sequence[str], initial: str) -> None:
+    """Refuse a guess that is named twice, and a run without first labels that has none.
 
     Raises:
         InputError: says so.
     """
-    if isinstance(guess, str) or not all(isinstance(source, str) and source for source in guess):
-        raise InputError(f"Guesses are a list of texts such as names or column:llm_label; got {guess!r}.")
     if len(set(guess)) != len(guess):
         raise InputError(f"A guess is named twice: {', '.join(guess)}.")
     if initial == "none" and not guess:
         raise InputError("A run without first labels (initial none) needs a guess to ask its questions by.")
-
-
-def check_measured(measured: int) -> None:
-    """Refuse a number of test items that is none.
-
-    Raises:
-        InputError: says so.
-    """
-    if isinstance(measured, bool) or not isinstance(measured, int) or measured < 0:
-        raise InputError(f"The items to measure on are a number, 0 for all of them; got {measured!r}.")
-
-
-def check_asked_among(n: int) -> None:
-    """Refuse a number of open items that is none.
-
-    Raises:
-        InputError: says so.
-    """
-    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-        raise InputError(f"The items to choose questions among are a number, 0 for all of them; got {n!r}.")

@@ -5,7 +5,6 @@ Importing this package does not import SQLAlchemy; `Store.open` does.
 
 from workbench.store.events import Event, FileVote
 from workbench.store.fold import EventFold, fold
-from workbench.store.places import workbench_home
 from workbench.store.project_state import AskRecord, Check, Instructions, ProjectState, Vote
 from workbench.store.records import (
     LABEL,
@@ -21,6 +20,7 @@ from workbench.store.records import (
     WholeProject,
 )
 from workbench.store.store import Store
+from workbench.writing import workbench_home
 
 __all__ = [
     "LABEL",

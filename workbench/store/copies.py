@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from workbench.errors import InputError
 from workbench.store import pool_files
 from workbench.store.database import Database, address_of, tables
+from workbench.store.database_errors import retried
 from workbench.store.events import now
-from workbench.store.places import private_file, workbench_home
 from workbench.store.projects import Projects
-from workbench.store.retry import retried
-from workbench.writing import short_name
+from workbench.writing import private_file, short_name, workbench_home
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

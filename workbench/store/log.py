@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arrays import Array
 from workbench.errors import InputError
+from workbench.pools.formats.npy_files import arrays_to_bytes
 from workbench.reading import checked_texts, valid_text
 from workbench.store.database import NUMBER, Database, tables
+from workbench.store.database_errors import retried
 from workbench.store.events import ANSWERS, SOURCE, STAGES, UNDOABLE, Event, now
-from workbench.store.retry import retried
-from workbench.store.rounds import insert_round
-from workbench.store.state import arrays_to_bytes
+from workbench.store.runs import insert_round
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.store.places import private_folder, workbench_home
-from workbench.writing import short_name, whole_file, write_whole
+from workbench.writing import private_folder, short_name, whole_file, workbench_home, write_whole
 
 FOLDER = "uploads"
 PIECE = 2**26

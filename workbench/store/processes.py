@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from workbench.store.places import private_folder, workbench_home
+from workbench.writing import private_folder, workbench_home
 
 LEASE = 300.0
 """Seconds after which somebody on another machine, of whom nothing was heard, is taken to be gone."""

@@ -5,16 +5,15 @@ Every write is one transaction; when a call returns, what it wrote survives a po
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-from workbench.store.audit import Audit
 from workbench.store.copies import Copies
 from workbench.store.database import address_of
-from workbench.store.people import People
-from workbench.store.program_keys import ProgramKeys
-from workbench.store.rounds import Rounds
-from workbench.store.runs import Runs
+from workbench.store.people import Audit, People, ProgramKeys
+from workbench.store.runs import Rounds, Runs
 
 
 class Store(Copies):
@@ -61,3 +60,41 @@ class Store(Copies):
 
 _OPEN: dict[str, Store] = {}
 _OPEN_LOCK = Lock()
+
+
+_VECTORS = "embeddings:"  # before the path of a file of vectors
+
+
+def files_in_use(store: Store) -> Iterator[Path]:
+    """Files and folders that the projects of a database need: their pools, features made elsewhere, itself.
+
+    Args:
+        store: of the projects.
+
+    Yields:
+        Paths, also of what is not there now.
+    """
+    if store.url.startswith("sqlite"):
+        from sqlalchemy import make_url
+
+        if place := make_url(store.url).database:
+            yield Path(place)
+    for project in store.projects():
+        for key, text in _texts(project.pool):
+            vectors = text.removeprefix(_VECTORS)
+            if vectors != text:
+                yield Path(vectors.partition("#")[0])
+            elif key == "folder" or Path(text).is_absolute():
+                yield Path(text)
+
+
+def _texts(document: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """The texts of a document, each with the key it stands at."""
+    if isinstance(document, dict):
+        for name, part in document.items():
+            yield from _texts(part, str(name))
+    elif isinstance(document, list):
+        for part in document:
+            yield from _texts(part, key)
+    elif isinstance(document, str):
+        yield key, document

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.arrays import Array, Ints
-from workbench.attacks import ATTACKS
-from workbench.attacks.inputs import check_strengths, loss_of
+from workbench.attacks import ATTACKS, check_strengths, loss_of
 from workbench.classifiers import CLASSIFIERS
 from workbench.csv_writing import csv_text
 from workbench.errors import InputError

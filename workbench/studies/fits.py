@@ -10,8 +10,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.pools import load_pool
-from workbench.pools.items import ArrayItems, RowNumbers
-from workbench.pools.pool import Pool
+from workbench.pools.pool import ArrayItems, Pool, RowNumbers
 
 POKER = "poker"
 

@@ -12,9 +12,8 @@ from workbench.errors import InputError
 from workbench.figures.records import CalibrationReport, SweepCurve, TradeCurve
 from workbench.metrics import error_rate, negative_log_likelihood
 from workbench.pools import load_pool
-from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood
-from workbench.pools.pool import Pool
+from workbench.pools.pool import ArrayItems, Pool, RowNumbers
 from workbench.progress import OnProgress, quiet
 from workbench.studies.calibration import (
     SWEPT,

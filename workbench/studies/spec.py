@@ -1,8 +1,11 @@
 """Definition of a study: runs over pools, classifiers, policies and seeds."""
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from workbench.documents.checking import checked_settings
 from workbench.documents.fields import Names, Word
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
@@ -31,9 +34,10 @@ class StudySpec(RunSettings):
     pools: Names = ("digits",)
     classifiers: Names = ("large-margin",)
     policies: Names = ("variation-ratio", "random")
-    seeds: int = 10
+    seeds: Annotated[int, Field(ge=1)] = 10
 
     def __post_init__(self) -> None:
+        checked_settings(StudySpec, vars(self), "The comparison", "cannot be made")
         for axis, values in (
             ("pool", self.pools),
             ("classifier", self.classifiers),
@@ -43,8 +47,6 @@ class StudySpec(RunSettings):
                 raise InputError(f"A comparison needs at least one {axis}.")
             if len(set(values)) != len(values):
                 raise InputError(f"A {axis} is named twice: {', '.join(values)}.")
-        if self.seeds < 1:
-            raise InputError(f"A comparison needs at least one seed; got {self.seeds}.")
         runs = self.seeds * len(self.pools) * len(self.classifiers) * len(self.policies)
         if runs > MAX_RUNS:
             raise InputError(f"A comparison has at most {MAX_RUNS:,} runs; got {min(runs, 10**18):,}.")

@@ -9,7 +9,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -393,7 +393,7 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
     """Make the folder of a study, or check that it is this study's."""
     if place.exists() and not place.is_dir():
         raise InputError(f"{place} is a file; --out takes a folder.")
-    document = study_document(spec)
+    document = spec.to_json()
     head = place / "study.json"
     if head.is_file():
         present = _read_document(head)
@@ -401,8 +401,6 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
             raise InputError(f"{head} is not a study's. Choose another folder.")
         # more seeds, policies, classifiers or pools only add runs, and runs know what they are
         grows = {"name", "pools", "classifiers", "policies", "seeds"}
-        # a version that did not know a setting ran with what it is unless given
-        present = study_document(StudySpec(spec.name)) | present
         # without a large-margin model there was no choice of a geometry that could differ
         chose = "large-margin" in (present.get("classifiers") or ())
         options = {} if chose or "choice" in (present.get("options") or {}) else {"choice"}
@@ -429,15 +427,6 @@ def folder_name(spec: RunSpec) -> str:
     parts = (spec.pool, spec.classifier, spec.policy, f"seed{spec.seed}")
     readable = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-")[-40:] for part in parts)
     return f"{readable}-{sha256(repr(parts).encode()).hexdigest()[:6]}"
-
-
-def study_document(spec: StudySpec) -> dict[str, Any]:
-    """A JSON document of a study; `study_from` is the way back."""
-    document = {f.name: getattr(spec, f.name) for f in fields(spec)}
-    return {
-        k: list(v) if isinstance(v, tuple) else dict(v) if hasattr(v, "items") else v
-        for k, v in document.items()
-    }
 
 
 def study_from(
@@ -472,8 +461,7 @@ def study_from(
         if isinstance(settings.get(plural), str):
             settings[plural] = [settings[plural]]
     settings = checked_settings(StudySpec, settings, where, "cannot be used")
-    arguments = {k: from_file(v, where, trust_code=trust_code) for k, v in settings.items()}
-    return StudySpec(**{"name": name, **arguments})
+    return StudySpec(**{"name": name, **from_file(settings, where, trust_code=trust_code)})
 
 
 def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:

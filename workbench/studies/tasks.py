@@ -25,7 +25,7 @@ from workbench.registry import trust_typed
 from workbench.sessions.fit_process import opened
 
 if TYPE_CHECKING:
-    from workbench.exchange.planning import ImportPlan, PredictionPlan
+    from workbench.exchange.imports import ImportPlan, PredictionPlan
     from workbench.exchange.questions import Answers
     from workbench.pools.pool import Pool
     from workbench.pools.tables.report import TableReport

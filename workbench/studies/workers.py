@@ -237,7 +237,7 @@ def _split(pool: str, options: str, version: tuple[int, int], seed: int, fractio
 
 
 def _pack(finished: Round | Failure) -> tuple[str, bytes]:
-    from workbench.store.state import arrays_to_bytes
+    from workbench.pools.formats.npy_files import arrays_to_bytes
 
     if isinstance(finished, Failure):
         return json.dumps({"failed": finished.message}), b""
@@ -247,7 +247,7 @@ def _pack(finished: Round | Failure) -> tuple[str, bytes]:
 
 def unpacked(record: str, state: bytes) -> Round | Failure:
     """A round, or why there are no more, as a worker sent it."""
-    from workbench.store.state import bytes_to_arrays
+    from workbench.pools.formats.npy_files import bytes_to_arrays
 
     document = json.loads(record)
     if "failed" in document:

@@ -21,7 +21,7 @@ from workbench.store import ProjectSummary, Store
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
-    from workbench.store.audit import AuditEntry, Deed
+    from workbench.store.people import AuditEntry, Deed
 
 MOST = 500  # entries that History shows
 _log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def record(
         by: who, with a log-in; whoever the page's script runs for unless given.
         name: who, without a log-in; the machine's user unless given.
     """
-    from workbench.store.audit import AuditEntry
+    from workbench.store.people import AuditEntry
 
     if login.required():
         by = by or login.of_page()

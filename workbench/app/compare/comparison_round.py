@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.compare import comparison, comparison_results, stopping
+from workbench.app.compare import comparison, stopping
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.text import percent, plural, show_error
 from workbench.errors import InputError
@@ -49,7 +49,7 @@ def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
             f"ECE {percent(row.ece)}. The model is fitted again on that round's labels."
         )
         fig = learning_curve(
-            comparison_results.curves(results, policies, "error"),
+            comparison.curves(results, policies, "error"),
             measure="Test error",
             height=280,
             marks=[("this round", float(row.n_labelled))],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.compare import comparison, comparison_results, comparison_sources
+from workbench.app.compare import comparison, comparison_sources
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.classifiers import title_of as model_title
@@ -31,7 +31,7 @@ def named(one: comparison.Comparison) -> str:
 
 def ranks(several: list[StudyResult], measure: str) -> None:
     """Mean ranks of the policies over several pools."""
-    pair = comparison_results.ranking(several, measure)
+    pair = comparison.ranking(several, measure)
     if pair is None:
         return
     from workbench.figures.ranks import critical_difference_diagram
@@ -66,15 +66,13 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
     """A row a policy: at the end, over the curve, against random."""
     from workbench.studies.statistics import summarise
 
-    titled_curves = [
-        (named(entry), comparison_results.paired_curves(results, measure)) for entry, results in several
-    ]
+    titled_curves = [(named(entry), comparison.paired_curves(results, measure)) for entry, results in several]
     rows = [(of, r) for of, paired in titled_curves if paired is not None for r in summarise(paired)]
     if not rows:
         return
     import pandas as pd
 
-    title, share = comparison_results.MEASURES[measure]
+    title, share = comparison.MEASURES[measure]
 
     def shown(value: float) -> str:
         return percent(value) if share else f"{value:.3f}"
@@ -153,9 +151,7 @@ def _policy_pairs(titled_curves: list[tuple[str, Curves]], several: bool) -> Non
     """The policies against each other."""
     from workbench.studies.statistics import pairwise
 
-    rows = [
-        (of, test) for of, paired in titled_curves for test in pairwise(paired, comparison_results.BASELINE)
-    ]
+    rows = [(of, test) for of, paired in titled_curves for test in pairwise(paired, comparison.BASELINE)]
     if not rows:
         return
     with st.expander("Policies against each other", key="comparison-pairs"):

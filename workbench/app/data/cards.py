@@ -83,8 +83,8 @@ def draw(project: str, pool: Pool) -> None:
         return
     from PIL import Image
 
-    from workbench.figures.thumbnails import sheet, tile
-    from workbench.store.places import private_folder
+    from workbench.figures.parts import sheet, tile
+    from workbench.writing import private_folder
 
     place = thumbnail(project)
     # nobody is kept from labelling by a picture of a card

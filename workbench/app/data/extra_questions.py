@@ -9,6 +9,7 @@ import streamlit as st
 from workbench.app.data.column_uses import chips
 from workbench.app.words.text import plural
 from workbench.errors import InputError
+from workbench.reading import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,7 @@ def questions_in(typed: str) -> list[Any]:
     questions: list[Any] = []
     for line in filter(None, map(str.strip, typed.splitlines())):
         name, colon, rest = (part.strip() for part in line.partition(":"))
-        classes = [class_name.strip() for class_name in rest.split(",") if class_name.strip()]
+        classes = names_in(rest)
         if not name:
             raise InputError(f"The line {line!r} has no name of a question before the colon.")
         if colon and len(classes) < 2:

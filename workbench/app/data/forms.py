@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,53 +12,23 @@ import streamlit as st
 from workbench.app.access import auditing, current, login
 from workbench.app.shell import frame, widgets
 from workbench.app.words.text import show_error, verbatim
+from workbench.documents.projects import WORTH, ProjectSettings
+from workbench.documents.settings import limit_of, settings_of
 from workbench.errors import InputError
-from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
+from workbench.policies.effective import DEFAULT_POLICY
 from workbench.pools.pool import Kind
 from workbench.store import Store
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from workbench.pools import Pool
 
 
 NUMBER, WIDE_NUMBER = 170, 250
-"""Widths of fields, in pixels."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings that a project is started with.
-
-    Attributes:
-        classifier: a registry name.
-        policy: a registry name.
-        seed: of everything random.
-        name: of the project, or None for the pool's.
-        classes: names to start with, or None for the pool's.
-        uniform_share: share of the questions drawn uniformly, whatever the policy.
-        evaluation_share: share of the questions kept for measuring where the pool has no known classes;
-            early_share until 20 of them are answered.
-        early_share: see there.
-        twins: see there.
-        overlap: share of the items that several people label, or "worth".
-        people: how many label each of these.
-        guess: sources of guesses, as `Session.create` takes them.
-        questions: as `Session.create` takes them; classes are then None.
-    """
-
-    classifier: str = "large-margin"
-    policy: str = DEFAULT_POLICY
-    seed: int = 0
-    name: str | None = None
-    classes: tuple[str, ...] | None = field(default=None)
-    uniform_share: float = UNIFORM_SHARE
-    evaluation_share: float = 0.1
-    early_share: float = 0.25
-    twins: bool = True
-    overlap: float | str = 0.0
-    people: int = 2
-    guess: tuple[str, ...] = ()
-    questions: tuple[Any, ...] = ()
+"""Widths of fields, in pixels; the first one where the title has at most `_SHORT` letters."""
+_SHORT = 20
+MOST_NUMBER = 2**31 - 1
 
 
 @cache
@@ -110,7 +79,7 @@ def suggestion(policies: Sequence[str]) -> tuple[int, str]:
         measured with the default model.
     """
     from workbench.policies import POLICIES
-    from workbench.policies.suggestion import suggested
+    from workbench.policies.effective import suggested
 
     advice = suggested()
     has_words = advice.of_default and advice.policy in policies
@@ -158,7 +127,7 @@ def choice(label: str, names: Sequence[str], registry: Any, *, key: str, first: 
     return str(full_choice)
 
 
-def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = False) -> Settings:
+def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = False) -> ProjectSettings:
     """Widgets for a project's settings.
 
     Args:
@@ -202,101 +171,45 @@ def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = F
     with st.expander("More settings", key=f"{key}-more"):
         if why:
             st.caption(f"Measured: {verbatim(why)}")
-        return _numbers(key, title, classifier, policy, measures)
+        more = _more(key, measures)
+    return ProjectSettings(name=title.strip() or None, classifier=classifier, policy=policy, **more)
 
 
-def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool) -> Settings:
-    """The settings that are good as they are."""
-    numbers = widgets.row(f"{key}-numbers", align="bottom")
-    seed = _number(
-        numbers,
-        "Seed",
-        0,
-        2**31 - 1,
-        0,
-        f"{key}-seed",
-        step=1,
-        help="The same seed gives the same test split and the same random choices.",
-    )
-    percent = _number(
-        numbers,
-        "Random questions, %",
-        0,
-        100,
-        round(100 * UNIFORM_SHARE),
-        f"{key}-uniform",
-        help="Drawn uniformly whatever the policy, so that no part of the pool is overlooked; "
-        "the model learns from them.",
-    )
-    name = title.strip() or None
-    settings = Settings(classifier, policy, seed, name, uniform_share=percent / 100)
-    if measures:
-        evaluation_percent = _number(
-            numbers,
-            "Measuring questions, %",
-            0,
-            90,
-            round(100 * settings.evaluation_share),
-            f"{key}-evaluation",
-            help="Drawn uniformly and kept for measuring: the model never learns from them. One in four "
-            "until 20 are answered, since before that no error can be told; 0 for none.",
-        )
-        settings = replace(settings, evaluation_share=evaluation_percent / 100)
-    several = widgets.row(f"{key}-several", align="bottom")
+def _more(key: str, measures: bool) -> dict[str, Any]:
+    """Widgets for the settings that have a title, which are good as they are; what is chosen now."""
+    values: dict[str, Any] = {}
+    place = widgets.row(f"{key}-numbers", align="bottom")
     worth = st.session_state.get(f"{key}-worth", False)
-    shared = _number(
-        several,
-        "Items that several people label, %",
-        0,
-        100,
-        0,
-        f"{key}-overlap",
-        width=WIDE_NUMBER,
-        disabled=worth,
-        help="To see how far people agree. Drawn uniformly; 0 asks about every item once.",
-    )
-    people = _number(
-        several,
-        "People for each of them",
-        2,
-        20,
-        2,
-        f"{key}-people",
-        step=1,
-        width=WIDE_NUMBER,
-        disabled=not shared and not worth,
-    )
-    st.toggle(
+    for name, setting in settings_of(ProjectSettings).items():
+        if setting.title is None or (name == "evaluation_share" and not measures):
+            continue
+        text = setting.description or ""
+        help = text[:1].upper() + text[1:]
+        if setting.annotation is bool:
+            values[name] = st.toggle(setting.title, setting.default, f"{key}-{name}", help)
+            continue
+        off = worth if name == "overlap" else name == "people" and not (worth or values["overlap"])
+        values[name] = _number(place, f"{key}-{name}", setting, help=help, disabled=off)
+    if st.toggle(
         "Second opinions where they are worth most",
         key=f"{key}-worth",
         help="Any item is asked about again, of another person, when one more answer to it says more than "
         "an answer about a new one: few where people are nearly always right, many where they differ.",
-    )
-    twins = st.toggle(
-        "Ask about copies once",
-        value=True,
-        key=f"{key}-twins",
-        help="Items that cannot be told apart are asked about once, their class is offered for the others, "
-        "and none is measured on when another was learnt from.",
-    )
-    from workbench.sessions.people import WORTH
-
-    return replace(settings, overlap=WORTH if worth else shared / 100, people=people, twins=twins)
+    ):
+        values["overlap"] = WORTH
+    return values
 
 
-def _number(
-    place: Any,
-    label: str,
-    minimum: int,
-    maximum: int,
-    value: int,
-    key: str,
-    *,
-    step: int = 5,
-    width: int = NUMBER,
-    **more: Any,
-) -> int:
-    return int(place.number_input(label, minimum, maximum, value, step, key=key, width=width, **more))
+def _number(place: Any, key: str, setting: FieldInfo, **more: Any) -> float:
+    """A field for a whole number, or for a share in per cent."""
+    title, size = str(setting.title), NUMBER if len(str(setting.title)) <= _SHORT else WIDE_NUMBER
+    if setting.annotation is int:
+        least, most = limit_of(setting, "ge"), min(limit_of(setting, "le", "lt"), MOST_NUMBER)
+        value = place.number_input(title, least, most, setting.default, 1, key=key, width=size, **more)
+        return int(value)
+    most = 100 if limit_of(setting, "lt") is None else 99
+    percent = round(100 * setting.default)
+    return place.number_input(f"{title}, %", 0, most, percent, 5, key=key, width=size, **more) / 100
 
 
 EXISTING = "existing-project"
@@ -305,7 +218,7 @@ NAMES = "names"
 
 def start(
     source: Any,
-    chosen: Settings,
+    chosen: ProjectSettings,
     *,
     options: Mapping[str, Any] | None = None,
     stages: Any = None,
@@ -348,21 +261,20 @@ def start(
             pool = load_pool(source, **pool_options)
         now(f"Starting the project: {len(pool):,} items")
         if chosen.classes == () and chosen.guess:  # nobody named classes, and a guess does
-            chosen = replace(chosen, classes=None)
+            chosen = chosen.model_copy(update={"classes": None})
         settings: dict[str, Any] = vars(chosen) | {
             "source": source,
             "owner": login.key_of_page(),
             "name": _unused(chosen.name),
             "pool_options": pool_options,
-            "questions": list(chosen.questions) or None,
         }
         try:
             session = Session.create(pool, **settings)
         except InputError:
-            if NAMES not in chosen.guess:
+            if NAMES not in (chosen.guess or ()):
                 raise
             # names that tell the items nothing are no reason not to start
-            settings["guess"] = tuple(guess for guess in chosen.guess if guess != NAMES)
+            settings["guess"] = tuple(guess for guess in chosen.guess or () if guess != NAMES)
             session = Session.create(pool, **settings)
         if settings["guess"]:
             now("Beginning with the guess")

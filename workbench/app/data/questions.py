@@ -10,6 +10,7 @@ import streamlit as st
 from workbench.app.access import current, login
 from workbench.app.shell import widgets
 from workbench.app.words.text import plural, refused, verbatim
+from workbench.reading import names_in
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -74,7 +75,7 @@ def _another(session: Session) -> None:
             help="An item has one of them. Without any the question is a switch, yes or no.",
         )
         if st.form_submit_button("Add", icon=":material/add:"):
-            classes = [class_name.strip() for class_name in text.split(",") if class_name.strip()]
+            classes = names_in(text)
             _done(lambda: session.questions.add((name, classes) if classes else name))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -468,7 +467,7 @@ def read_whole(path: str, options: Mapping[str, Any]) -> Pool:
 
 def preview(pool: Any) -> None:
     """A pool before it is started: some of its items, their classes, what was done to them."""
-    from workbench.figures.thumbnails import sheet, tile
+    from workbench.figures.parts import sheet, tile
 
     names = ", ".join(verbatim(name, 30) for name in pool.classes[:12])
     names += f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""
@@ -557,13 +556,12 @@ def start(
                 classes = forms.class_names(typed) if typed.strip() else ()
             by_names = uses_names and (of_vectors or speaking(classes, path, options))
             sources = [*guesses, *(["names"] if by_names else [])]
-            project_settings = replace(
-                settings, classes=classes, guess=guesses_for(settings.classifier, sources)
-            )
+            values = {"classes": classes, "guess": guesses_for(settings.classifier, sources)}
             if asked:
                 has_first = not ask_classes or bool(classes) or bool(guesses)
                 every = extra_questions.with_first(asked, called, classes, own=has_first)
-                project_settings = replace(project_settings, classes=None, questions=every)
+                values |= {"classes": None, "questions": every}
+            project_settings = settings.model_copy(update=values)
             if pool is None and opening.learns(options):
                 st.session_state[state_key] = (project_settings, page, path, options)
                 st.rerun()

@@ -1,4 +1,4 @@
-"""Cards: all that is needed to show one question, as JSON."""
+"""Cards: all that is needed to show one question or check, as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.app.desk import checking
 from workbench.app.serving import explanations
 from workbench.app.serving.caching import kept
 from workbench.app.words.text import NOTHING, plain, plural
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.pools import Pool
     from workbench.sessions import Ask, Session
     from workbench.sessions.asking_items import ItemAsk
+    from workbench.sessions.finish_state import FinishState
 
 BADGES = {
     "policy": "chosen by the policy",
@@ -71,7 +71,7 @@ def card(sessions: Sequence[Session], of: ItemAsk, picture: str) -> dict[str, An
     by_name = {session.question_name: session for session in sessions}
     name = next((n for n, ask in of.asks.items() if ask.role != "together"), next(iter(of.asks)))
     session, ask = by_name[name], of.asks[name]
-    why = checking.WHY if ask.check else _why(explanations.why(session, ask))
+    why = CHECK_WHY if ask.check else _why(explanations.why(session, ask))
     document: dict[str, Any] = {
         "ask": next(iter(of.asks.values())).id,
         "item": ask.item,
@@ -273,7 +273,7 @@ def model_input(pool: Pool, item: int) -> dict[str, Any]:
     Raises:
         InputError: there is no such item.
     """
-    from workbench.pools.model_input import model_input_of
+    from workbench.pools.encoded import model_input_of
 
     if not 0 <= item < len(pool):
         raise InputError(f"There is no item {item}.")
@@ -481,3 +481,50 @@ def picture_told(project: str, name: str) -> tuple[bytes, str]:
 
     picture = current.opened(project).instructions.picture(name)
     return picture.data, picture.media
+
+
+CHECK_MODE = "check"
+CHECK_WHY = "Drawn at random to check a label that was frozen."
+_POINTS = 160  # of the curve that are sent
+
+
+def check_cards(session: Session, now: FinishState | None, n: int, on: bool) -> list[Ask]:
+    """The checks a browser holds: none where nothing is left to find out.
+
+    Args:
+        session: of the person.
+        now: what the checks say.
+        n: how many.
+        on: whether the person goes on although it is decided.
+    """
+    if not n or now is None or now.phase == "void" or (now.phase != "checking" and not on):
+        return []
+    try:
+        return session.checks.ask(n)
+    except InputError:  # merged, or started anew, in between
+        return []
+
+
+def check_figures(now: FinishState | None) -> dict[str, Any]:
+    """Content of the panel, as JSON."""
+    if now is None:
+        return {"phase": "none"}
+    curve = list(enumerate(now.curve))
+    step = max(1, len(curve) // _POINTS)
+    wrong = now.evidence.within(now.size).nonzero()[0] + 1
+    return {
+        "phase": now.phase,
+        "checks": now.checks,
+        "wrong": now.wrong,
+        "to_go": "" if now.to_go is None else now.to_go_words,
+        "ahead": None if now.to_go is None else now.to_go[0],
+        "size": now.size,
+        "error": now.promise.error,
+        "words": now.promise.words(f"the {now.size:,} labels", now.bound if now.checks else None),
+        "second_looks": now.second_looks.made,
+        "disagreed": now.second_looks.disagreed,
+        "curve": [[t, round(p, 5)] for t, p in (*curve[:-1:step], curve[-1])],
+        "wrongs": wrong.tolist(),
+        "later": now.evidence.later,
+        "unchecked": now.frozen.size - now.evidence.checks - now.evidence.later,
+    }

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.desk import cards, checking
+from workbench.app.desk import cards
 from workbench.app.desk.acknowledgements import MOST_CARDS
-from workbench.app.desk.keys import COMMANDS, MAX_BUTTONS, class_keys, keys_for
-from workbench.app.desk.operations import EVERY
+from workbench.app.desk.operations import COMMANDS, EVERY, MAX_BUTTONS, class_keys, keys_for
 from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.sessions.asking_items import ItemAsk
@@ -75,7 +74,7 @@ class Desk:
         """
         mode = body.get("mode")
         sessions = session.questions.sessions() if mode == EVERY and len(session.questions) > 1 else [session]
-        return cls(session, sessions, mode == checking.MODE, bool(body.get("on")))
+        return cls(session, sessions, mode == cards.CHECK_MODE, bool(body.get("on")))
 
     @property
     def number(self) -> int | None:
@@ -120,7 +119,7 @@ class Desk:
         if len(self.sessions) > 1:
             return self.session.queue.items(n)
         session = self.session
-        asks = checking.next_cards(session, checks, n, self.on) if self.checking else session.ask(n)
+        asks = cards.check_cards(session, checks, n, self.on) if self.checking else session.ask(n)
         return [ItemAsk(ask.item, {session.question_name: ask}) for ask in asks]
 
     def _records(self, ask_ids: Iterable[str]) -> list[AskRecord]:
@@ -213,7 +212,7 @@ class Desk:
         }
         if not self.checking:
             return about
-        figures = checking.figures(checks)
+        figures = cards.check_figures(checks)
         of_checks: dict[str, Any] = {
             "left": figures.get("unchecked", 0),
             "learned": 0,

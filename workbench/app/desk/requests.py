@@ -1,21 +1,134 @@
-"""Gate of every request of the desk: who asks, how much at a time, and how a refusal is said."""
+"""Gate of every request of the desk: its token, who asks, how much at a time, how a refusal is said."""
 
 import asyncio
+import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import math
+import os
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache
 from math import inf
+from pathlib import Path
 from typing import Any
 
+from itsdangerous import BadData, URLSafeSerializer
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from workbench.app.access import login, tokens
-from workbench.app.serving import limits
+from workbench.app.access import login
 from workbench.app.serving.frontend import is_known_host
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
+from workbench.writing import private_folder, workbench_home, write_whole
+
+HOURS = 12
+_FILE = "desk.key"
+_BYTES = 32
+_HOW: dict[str, Any] = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
+_USES = ("desk", "pictures")
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """Content of a token.
+
+    Attributes:
+        project: id of the project it is for.
+        person: whose answers these are.
+        expires: epoch seconds.
+        use: "desk" for all that the desk does, "pictures" for reading pictures alone.
+    """
+
+    project: str
+    person: str
+    expires: float
+    use: str = "desk"
+
+
+def issue(project: str, person: str, *, now: float | None = None) -> str:
+    """A token for one person on one project, good for 12 hours.
+
+    The key lies in the home folder, so that answers kept in a browser can still be delivered after
+    the server was started anew.
+
+    Args:
+        project: id of the project.
+        person: whose answers it will send.
+        now: epoch seconds, the clock's unless given.
+
+    Returns:
+        The token, safe in a header or an address.
+    """
+    expires = (time.time() if now is None else now) + 3600.0 * HOURS
+    return _signed(Bearer(project, person, round(expires)))
+
+
+def for_pictures(holder: Bearer) -> str:
+    """The token that stands in the addresses of pictures: it ends with the desk's and reads pictures alone.
+
+    Args:
+        holder: of the desk's token; the same one gives the same token, so that browsers keep the pictures.
+    """
+    return _signed(replace(holder, use="pictures"))
+
+
+def _signed(holder: Bearer) -> str:
+    return str(_signer().dumps([holder.project, holder.person, holder.expires, holder.use]))
+
+
+def bearer(token: str, *, use: str = "desk", now: float | None = None) -> Bearer | None:
+    """The person a token was made for; None for one that is forged, damaged, expired or for another use.
+
+    Args:
+        token: from `issue` or `for_pictures`.
+        use: what it is wanted for: one of a picture's address opens pictures alone.
+        now: epoch seconds, the clock's unless given.
+    """
+    try:
+        project, person, expires, made_for = _signer().loads(token)
+    except (BadData, ValueError, TypeError):
+        return None
+    if made_for != use or use not in _USES or (time.time() if now is None else now) >= expires:
+        return None
+    return Bearer(str(project), str(person), expires, use)
+
+
+def _signer() -> URLSafeSerializer:
+    """Signer with this server's own key."""
+    return URLSafeSerializer(_key(str(workbench_home())), salt="workbench.desk", signer_kwargs=_HOW)
+
+
+@cache
+def _key(folder: str) -> bytes:
+    path = Path(folder) / _FILE
+    if not path.exists():
+        private_folder(path.parent)
+        # whole under another name first: of two servers that start at once one names it, and both read it
+        draft = path.with_name(f".{_FILE}.{secrets.token_hex(8)}")
+        write_whole(draft, secrets.token_bytes(_BYTES), private=True)
+        with suppress(FileExistsError):
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                raise
+            except OSError:  # a disk without links
+                draft.replace(path)
+        draft.unlink(missing_ok=True)
+    key = path.read_bytes()
+    if len(key) < _BYTES:
+        raise InputError(
+            f"The key of the desk, {path}, is cut short: anybody could sign with it. Delete it; pages that "
+            "are open then ask to be opened anew."
+        )
+    return key
+
 
 BASE = "/api/desk"
 ADDRESS = f".{BASE}"
@@ -61,10 +174,10 @@ async def answered(request: Request, work: Any) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise RefusedError(415, "The desk takes JSON only.")
         holder = _allowed(request, request.headers.get("x-desk-token", ""))
-        limits.LIMITS.requests(holder.person)
+        LIMITS.requests(holder.person)
         # before a turn is taken: whoever sends slowly keeps nobody else waiting
         body = await json_body(request)
-        async with limits.LIMITS.turn(holder.project, holder.person):
+        async with LIMITS.turn(holder.project, holder.person):
             await run_in_threadpool(_admitted, dict(request.cookies), holder)
             reply, background = await work(holder, body)
             return json_reply(reply, 200, background)
@@ -76,7 +189,7 @@ async def guarded(attempt: Callable[[], Awaitable[Response]]) -> Response:
     """The reply of an attempt, or what is wrong with the request and whether to send it again."""
     try:
         return await attempt()
-    except limits.TooMuchError as error:
+    except TooMuchError as error:
         # whoever sent it keeps what they have, says so and comes again
         return json_reply({"why": str(error), "wait": error.seconds}, 429)
     except RefusedError as refused:
@@ -136,7 +249,7 @@ async def json_body(request: Request) -> dict[str, Any]:
     return body
 
 
-def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
+def _allowed(request: Request, token: str, use: str = "desk") -> Bearer:
     """The person who asks, from this server's own page, with a token for this project."""
     import streamlit as st
 
@@ -149,13 +262,13 @@ def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != host:
         raise RefusedError(403, "Only this server's own pages may use the desk.")
-    holder = tokens.bearer(token, use=use)
+    holder = bearer(token, use=use)
     if holder is None or holder.project != request.path_params["project"]:
         raise RefusedError(401, "This page must be opened anew.")
     return holder
 
 
-def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> None:
+def _admitted(cookies: Mapping[str, str], holder: Bearer) -> None:
     """Check, where there is a log-in, that the sender is the person of the token and may open the project."""
     if not login.required():
         return
@@ -180,3 +293,110 @@ def _shut_by(project: str, person: login.Person) -> str:
         return ""
     owner = store.people.names().get(record.owner, "Its owner")
     return f"{owner} does not share this project with you any more."
+
+
+OPERATIONS, OPERATIONS_AT_ONCE = 60.0, 400.0
+"""A second and person, and what may come at once: what a browser kept while the server was away."""
+REQUESTS, REQUESTS_AT_ONCE = 30.0, 120.0
+WORKING = 16
+"""Requests of a project that work at the same time: a slow one leaves threads to the others."""
+WAITING = 200
+"""Requests of a project that wait for that; further ones come later."""
+OF_ONE = 6
+"""Requests of one person that work or wait: a few tabs."""
+_KEPT = 10_000  # people
+
+
+class TooMuchError(Exception):
+    """Come again after `seconds`."""
+
+    def __init__(self, why: str, seconds: float) -> None:
+        super().__init__(why)
+        self.seconds = max(1, math.ceil(seconds))
+
+
+@dataclass
+class _Bucket:
+    left: float
+    at: float
+
+    def take(self, n: float, a_second: float, most: float, now: float) -> float:
+        """Take n, or say how many seconds it is until they are there."""
+        self.left = min(most, self.left + (now - self.at) * a_second)
+        self.at = now
+        n = min(n, most)
+        if self.left >= n:
+            self.left -= n
+            return 0.0
+        return (n - self.left) / a_second
+
+
+class Limits:
+    """Use of the limits by people and projects; asked by the requests of one event loop.
+
+    Nothing is lost: whoever is told to wait keeps what they have done in their browser, and it is sent again.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._there: Counter[str] = Counter()
+        self._theirs: Counter[tuple[str, str]] = Counter()
+
+    def requests(self, person: str, n: int = 1) -> None:
+        """Count requests of a person.
+
+        Raises:
+            TooMuchError: they come too fast.
+        """
+        self._take("requests", person, n, REQUESTS, REQUESTS_AT_ONCE)
+
+    def operations(self, person: str, n: int) -> None:
+        """Count operations of a person, all or none.
+
+        Raises:
+            TooMuchError: they come too fast.
+        """
+        if n:
+            self._take("operations", person, n, OPERATIONS, OPERATIONS_AT_ONCE)
+
+    def _take(self, kind: str, person: str, n: int, a_second: float, capacity: float) -> None:
+        now = self._clock()
+        bucket = self._buckets.setdefault((kind, person), _Bucket(capacity, now))
+        self._buckets.move_to_end((kind, person))
+        while len(self._buckets) > _KEPT:
+            self._buckets.popitem(last=False)
+        wait = bucket.take(n, a_second, capacity, now)
+        if wait:
+            raise TooMuchError(f"the server takes {a_second:.0f} {kind} a second of one person", wait)
+
+    @asynccontextmanager
+    async def turn(self, project: str, person: str) -> AsyncIterator[None]:
+        """A block that few requests of a project are in at a time, in the order in which they came.
+
+        Raises:
+            TooMuchError: too many wait already, of everybody or of this person.
+        """
+        if self._theirs[project, person] >= OF_ONE:
+            raise TooMuchError(f"{OF_ONE} requests of yours are being answered already", 1.0)
+        if self._there[project] >= WORKING + WAITING:
+            raise TooMuchError("too many people ask for this project at the moment", 2.0)
+        self._there[project] += 1
+        self._theirs[project, person] += 1
+        try:
+            async with self._turns.setdefault(project, asyncio.Semaphore(WORKING)):
+                yield
+        finally:
+            self._there[project] -= 1
+            self._theirs[project, person] -= 1
+            if not self._theirs[project, person]:
+                del self._theirs[project, person]
+            if not self._there[project]:
+                del self._there[project], self._turns[project]
+
+
+LIMITS = Limits()

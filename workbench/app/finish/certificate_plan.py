@@ -12,8 +12,7 @@ import streamlit as st
 from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.app.shell import frame, labelling_speed, widgets
-from workbench.app.words.glossary import explain
-from workbench.app.words.text import percent, plural, refused, verbatim
+from workbench.app.words.text import explain, percent, plural, refused, verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -269,7 +268,7 @@ def nothing(session: Session) -> None:
 
 def begin(session: Session, of: str, error: float, confidence: float, per_class: bool) -> None:
     """Freeze the labels and go on with the checks, or say why not."""
-    with refused():
+    with refused(), st.spinner("Freezing the labels and the order of their checks", show_time=True):
         session.checks.start(error, confidence, of=of, per_class=per_class)
         for name in (ANEW, ON):
             st.session_state.pop(name, None)

@@ -1,15 +1,25 @@
-"""The part People of History: what several people mean together, and how each of them does."""
+"""The part People of History: how far several people agree, and how each of them does."""
 
+from __future__ import annotations
+
+import itertools
 import math
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import streamlit as st
 
 from workbench.app.access import login
 from workbench.app.shell import widgets
 from workbench.app.words.text import percent, plural, verbatim
+from workbench.metrics import Agreement, cohen_kappa, krippendorff_alpha
+from workbench.metrics.agreement import ENOUGH
 from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport, shown_people
 from workbench.store.events import SOURCE
+
+if TYPE_CHECKING:
+    from workbench.sessions import Event, ProjectState
 
 HIDDEN = "people-hidden"
 _HEIGHT = 460
@@ -144,3 +154,147 @@ def talked(session: Any, people: list[tuple[str, PersonReport]]) -> None:
         height="content" if len(rows) <= 10 else _HEIGHT,
         column_config={"Sure": st.column_config.NumberColumn(format="%.0f %%")},
     )
+
+
+ANCHORING_FROM = 10  # labels of each kind, before which nothing is said of who is led
+
+
+def second_looks(state: ProjectState, person: str) -> tuple[Agreement | None, list[int]]:
+    """Agreement of a person with themselves, and the items on which they differ.
+
+    Args:
+        state: of the project.
+        person: who looked at labels of theirs a second time.
+
+    Returns:
+        Cohen's kappa of the first and the second labels, None without any; items that differ.
+    """
+    codes = {key: code for code, key in enumerate(state.keys)}
+    items, first, second = [], [], []
+    for item, votes in state.votes.items():
+        vote = votes.get(person)
+        if vote is None or not vote.first:
+            continue
+        before, after = codes.get(state.resolve(vote.first)), codes.get(state.resolve(vote.key))
+        if before is not None and after is not None:
+            items.append(item)
+            first.append(before)
+            second.append(after)
+    differ = [item for item, a, b in zip(items, first, second, strict=True) if a != b]
+    return (cohen_kappa(first, second) if items else None), differ
+
+
+class Anchoring(NamedTuple):
+    """Share of a person's labels that are what the model guessed.
+
+    Attributes:
+        shown: (the same, all) of the labels given with the guess on screen.
+        hidden: the same of those given without.
+    """
+
+    shown: tuple[int, int]
+    hidden: tuple[int, int]
+
+
+def anchoring(events: Iterable[Event], state: ProjectState, person: str) -> Anchoring:
+    """True if a person's labels follow the guess more where they see it.
+
+    Args:
+        events: of the project.
+        state: its fold.
+        person: whose labels.
+    """
+    from workbench.app.desk.cards import BLIND
+
+    standing = {vote.event for votes in state.votes.values() for vote in votes.values()}
+    counts = {True: [0, 0], False: [0, 0]}
+    for event in events:
+        payload = event.payload
+        if event.kind != "label" or event.annotator != person or "guess_shown" not in payload:
+            continue
+        ask = state.asks.get(str(payload.get("ask", "")))
+        guess = payload.get("guess") or (None if ask is None else ask.details.get("guess"))
+        # an item for measuring shows nothing either way
+        if event.id not in standing or not guess or (ask is not None and ask.role in BLIND):
+            continue
+        same = state.resolve(str(guess[0][0])) == state.resolve(str(payload["class"]))
+        counts[bool(payload["guess_shown"])][0] += same
+        counts[bool(payload["guess_shown"])][1] += 1
+    return Anchoring((counts[True][0], counts[True][1]), (counts[False][0], counts[False][1]))
+
+
+def anchoring_words(found: Anchoring) -> str:
+    """Both shares in a sentence; "" before there are ten labels of each."""
+    if min(found.shown[1], found.hidden[1]) < ANCHORING_FROM:
+        return ""
+    shares = [f"{same} of {n} ({percent(same / n, 0)})" for same, n in (found.shown, found.hidden)]
+    return (
+        f"With the guess on screen your label was the guess in {shares[0]}, with it hidden in {shares[1]}. "
+        "The items differ, so a small gap says nothing; a large one says that the guess leads you."
+    )
+
+
+def shared_labels(state: ProjectState) -> dict[int, dict[str, int]]:
+    """Items that two people or more labelled: item -> person -> class code.
+
+    What decided a disagreement and what was relabelled in review counts for nobody: it was given with a
+    label in sight, and agreement is about labels that people gave by themselves. Who decides keeps the label
+    that they gave before.
+    """
+    codes = {key: code for code, key in enumerate(state.keys)}
+    labels = {}
+    for item, votes in state.votes.items():
+        if len(votes) > 1:
+            own_keys = {
+                v.annotator: state.resolve(v.by_themselves) for v in votes.values() if v.by_themselves
+            }
+            by_person = {person: codes[key] for person, key in own_keys.items() if key in codes}
+            if len(by_person) > 1:
+                labels[item] = by_person
+    return labels
+
+
+def pairs(shared: Mapping[int, Mapping[str, int]]) -> list[tuple[str, str, Agreement]]:
+    """Cohen's kappa of each two people with items in common, the pair with most items first."""
+    people = list(dict.fromkeys(person for codes in shared.values() for person in codes))
+    agreements = []
+    for a, b in itertools.combinations(people, 2):
+        ratings = [(codes[a], codes[b]) for codes in shared.values() if a in codes and b in codes]
+        if ratings:
+            agreements.append((a, b, cohen_kappa([x for x, _ in ratings], [y for _, y in ratings])))
+    return sorted(agreements, key=lambda pair: -pair[2].n_items)
+
+
+def group(shared: Mapping[int, Mapping[str, int]], n_classes: int) -> Agreement | None:
+    """Krippendorff's alpha of everybody; None for fewer than three people."""
+    if len({person for codes in shared.values() for person in codes}) < 3:
+        return None
+    counts = [np.bincount(list(codes.values()), minlength=n_classes) for codes in shared.values()]
+    return krippendorff_alpha(np.stack(counts))
+
+
+def in_words(who: str, found: Agreement, *, together: bool = False, oneself: bool = False) -> str:
+    """An agreement in a sentence for people.
+
+    Args:
+        who: "ann and bob", or "3 people".
+        found: of `pairs` or `group`.
+        together: it is a group's.
+        oneself: it is of first and second labels of one person.
+    """
+    same = percent(found.observed, 0)
+    if found.n_items < ENOUGH and not together:
+        same = f"{found.observed * found.n_items:.0f} of {found.n_items}"
+    items = plural(found.n_items, "item")
+    if together:
+        words = f"{who}, {found.n_ratings:,} labels of {items}: two labels of one item agree in {same}"
+    elif oneself:
+        words = f"Looked at twice, {items} got the same label in {same}"
+    else:
+        words = f"{who} labelled {items} both, and agree in {same}"
+    measure = "Krippendorff's alpha" if together else "kappa"
+    if np.isnan(found.kappa):
+        return f"{words}. All are of one class, so {measure} says nothing yet."
+    if found.n_items < ENOUGH:
+        return f"{words}. {measure[0].upper()}{measure[1:]} is told from {ENOUGH} items on."
+    return f"{words}; chance alone gives {percent(found.expected, 0)}, so {measure} is {found.kappa:.2f}."

@@ -110,12 +110,12 @@ def dialog(session: Session) -> None:
 
 def _preview(session: Session, draft: dict[str, Any]) -> None:
     from workbench.app import desk
-    from workbench.app.desk import markdown
+    from workbench.app.desk import instruction_sheet
 
     pictures = desk.told_pictures(session) | {
         name: address for name, (_, address) in draft["pictures"].items()
     }
-    desk.mount_told(markdown.nodes(draft["text"].strip(), pictures), key=f"told-{session.id}")
+    desk.mount_told(instruction_sheet.nodes(draft["text"].strip(), pictures), key=f"told-{session.id}")
 
 
 def _bring(draft: dict[str, Any]) -> None:

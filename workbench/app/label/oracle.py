@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.serving import fit_process, jobs
 from workbench.app.serving.jobs import DAY, Job, manager
-from workbench.work.timeleft import TimeLeft
+from workbench.progress import TimeLeft
 
 if TYPE_CHECKING:
     from workbench.pools import Pool

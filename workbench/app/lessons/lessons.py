@@ -5,26 +5,88 @@ them in the address. What a state shows is computed once in a process, by whoeve
 of thirty shares it while each keeps a state of their own.
 """
 
+import json
 import threading
 import tomllib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.app.lessons import lesson_figures, stored
+import numpy as np
+
+from workbench.app.lessons import lesson_figures
 from workbench.app.lessons.lesson_figures import Drawn, Values
 from workbench.app.lessons.prose import Part, plain
-from workbench.app.lessons.stage import AS_DRAWN, Stage
 from workbench.app.serving import jobs
 from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import DAY, HOUR, Job, manager
+from workbench.app.shell import widgets
 from workbench.errors import InputError
 from workbench.figures.parts import enlarge, resized
 from workbench.policies.registry import POLICIES
 from workbench.reading import cut
+
+# as in stage.css: pixels from which text and figure stand side by side, and up to which it is a phone
+WIDE, PHONE = 1000, 700
+WINDOW = "lesson-window"
+_HERE = Path(__file__).resolve().parent
+# pixels of a window that are not the figure's: what stands above it, and a rest below
+_ABOVE, _ABOVE_IN_CLASS = 190, 90
+_BETWEEN = 24
+_LEAST = 300
+
+
+class Stage(NamedTuple):
+    """Room of a window for figures.
+
+    Attributes:
+        height: of all figures together, in pixels; 0: as each is drawn.
+        scale: of their type.
+    """
+
+    height: int = 0
+    scale: float = 1.0
+
+
+AS_DRAWN = Stage()
+
+
+def stage_of(window: tuple[int, int] | None, *, in_class: bool, pictures: int = 1) -> Stage:
+    """Room of a window for a lesson's figures.
+
+    Args:
+        window: its width and height in pixels; None while nobody has said.
+        in_class: whether a hall looks at it.
+        pictures: how many figures there are, one below another.
+    """
+    if window is None:
+        return Stage(scale=1.3 if in_class else 1.0)
+    width, height = window
+    if width < PHONE:
+        # pinned above the text, which needs the rest; several are not pinned
+        return Stage(round(0.45 * height), 0.85) if pictures == 1 else Stage(scale=0.85)
+    if width < WIDE:
+        return Stage()
+    room = max(_LEAST, height - (_ABOVE_IN_CLASS if in_class else _ABOVE) - _BETWEEN * (pictures - 1))
+    if not in_class:
+        return Stage(min(room, 680))
+    return Stage(room, min(2.0, max(1.15, round(width / 1050, 1))))
+
+
+def unpin_figures() -> None:
+    """On a phone let the figures move with the text: several leave it no room."""
+    figures = ".st-key-lesson-panes > div:has(> .st-key-lesson-figure)"
+    widgets.style(f"@media (max-width: {PHONE}px) {{ {figures} {{ position: static !important; }} }}")
+
+
+def stage_style(*, in_class: bool) -> None:
+    """The rules of the page that shows a lesson."""
+    sheets = ("stage.css", "stage-class.css") if in_class else ("stage.css",)
+    widgets.style("".join((_HERE / name).read_text(encoding="utf-8") for name in sheets))
+
 
 __all__ = ["Drawn", "Values"]
 OWNER = "lessons"
@@ -205,7 +267,7 @@ def start(lesson: Lesson, values: Values) -> Job:
     key = lesson.key(values)
 
     def work(job: Job) -> Any:
-        return computed(stored.find, _kind(key), known=lesson.compute(values, job))
+        return computed(stored_result, _kind(key), known=lesson.compute(values, job))
 
     # an experiment may wait for the process of long work
     return manager().submit(
@@ -282,7 +344,7 @@ def _kind(key: tuple[Any, ...]) -> str:
 
 def _stored(key: tuple[Any, ...]) -> Any:
     """Result for a key: computed in this process, or beforehand."""
-    return computed(stored.find, _kind(key))
+    return computed(stored_result, _kind(key))
 
 
 def written(lesson: Lesson) -> tuple[str, ...]:
@@ -350,3 +412,69 @@ def worksheet(lesson: Lesson) -> str:
     source = f"After {lesson.source}. " if lesson.source else ""
     parts = [f"# {lesson.title}", *parts, f"{source}In Workbench: `/lessons?lesson={lesson.name}`"]
     return "\n\n".join(parts) + "\n"
+
+
+STORED = "lessons.npz"
+
+
+def stored_kinds() -> dict[str, Any]:
+    """The kinds of record a result is made of, by name."""
+    from workbench.figures import records as figures
+    from workbench.metrics import ConfidenceHistogram, ReliabilityTable
+    from workbench.studies import lessons
+
+    kinds = (
+        figures.CalibrationReport,
+        figures.Scores,
+        figures.SweepCurve,
+        ConfidenceHistogram,
+        ReliabilityTable,
+        lessons.Grid,
+        lessons.Inducing,
+        lessons.Measures,
+        lessons.Looked,
+        lessons.Rivals,
+        lessons.Outvoted,
+        lessons.Promises,
+        lessons.Unlabelled,
+    )
+    return {kind.__name__: kind for kind in kinds}
+
+
+def unpacked(tree: Any, arrays: Any) -> Any:
+    """The result behind what `benchmarks.lessons` packed."""
+    if not isinstance(tree, dict):
+        return tree
+    if "array" in tree:
+        array = np.asarray(arrays[tree["array"]])
+        return array.astype(np.float64) if array.dtype == np.float16 else array
+    if "record" in tree:
+        fields = {name: unpacked(part, arrays) for name, part in tree["fields"].items()}
+        return stored_kinds()[tree["record"]](**fields)
+    if "dict" in tree:
+        return {name: unpacked(part, arrays) for name, part in tree["dict"].items()}
+    return tuple(unpacked(part, arrays) for part in tree["tuple"])
+
+
+@cache
+def _index() -> tuple[dict[str, Any], dict[str, Any]]:
+    """(key -> tree, arrays) of the file; empty where it is missing."""
+    from workbench.pools.datasets.catalogue import bundled_file
+
+    try:
+        path = bundled_file(STORED)
+    except InputError:
+        return {}, {}
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files if name != "index"}
+        return json.loads(str(file["index"])), arrays
+
+
+def stored_result(key: str) -> Any:
+    """The stored result of a lesson's state, or None: arrays and plain records of `make lessons`, no pickle.
+
+    Args:
+        key: the lesson's name and its values, as `lessons` makes it.
+    """
+    trees, arrays = _index()
+    return unpacked(trees[key], arrays) if key in trees else None

@@ -1,19 +1,22 @@
-"""Shared parts of the Lessons page and the Calibration page's experiments."""
+"""Shared parts of the Lessons page and the Calibration page's experiments, and the guesses of a class."""
 
+import re
 import secrets
+import threading
+from collections import OrderedDict
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from workbench.app.access import joining
-from workbench.app.lessons import guesses, lessons, prose, stage
-from workbench.app.lessons.stage import AS_DRAWN, Stage
+from workbench.app.lessons import lessons, prose
+from workbench.app.lessons.lessons import AS_DRAWN, Stage
 from workbench.app.serving.jobs import Job
 from workbench.app.shell import widgets
 from workbench.app.shell.downloads import button, figure_downloads
-from workbench.app.words.glossary import explain, used_in
-from workbench.app.words.text import plural, refused, show_kept_error, verbatim
+from workbench.app.words.text import explain, plural, refused, show_kept_error, used_in, verbatim
+from workbench.errors import InputError
 
 
 def key_of(lesson: lessons.Lesson, control: lessons.Control) -> str:
@@ -92,7 +95,7 @@ def tell(
         st.session_state[key_of(lesson, control)] = list(control.options)[at]
 
     def seen(width: int, height: int) -> None:
-        st.session_state[stage.WINDOW] = (width, height)
+        st.session_state[lessons.WINDOW] = (width, height)
 
     prose.mount(
         f"lesson-{which}-text",
@@ -102,7 +105,7 @@ def tell(
         slots=slots,
         moved=moved,
         seen=seen if watch else None,
-        known=st.session_state.get(stage.WINDOW),
+        known=st.session_state.get(lessons.WINDOW),
     )
 
 
@@ -216,7 +219,7 @@ def ask_guess(lesson: lessons.Lesson) -> None:
     def show(typed: bool) -> None:
         with refused("guess-problem"):
             if typed:
-                guesses.give(lesson.name, who(), guesses.parse(str(st.session_state.get(key) or "")))
+                give_guess(lesson.name, who(), parse_guess(str(st.session_state.get(key) or "")))
             st.session_state[f"shown-{lesson.name}"] = True
 
     with st.container(border=True, key="guess"):
@@ -243,7 +246,7 @@ def answer(lesson: lessons.Lesson) -> float | None:
 
 def compare_guess(lesson: lessons.Lesson) -> None:
     """Guess of this browser beside what came out."""
-    guess, came_out = guesses.of(lesson.name, who()), answer(lesson)
+    guess, came_out = guess_of(lesson.name, who()), answer(lesson)
     if lesson.guess is not None and guess is not None and came_out is not None:
         st.markdown(f"You guessed **{guess:g}**; it is **{came_out:.3g}** {lesson.guess.unit}.")
 
@@ -257,7 +260,7 @@ def tally(lesson: lessons.Lesson) -> None:
 
 @st.fragment(run_every=2.0)
 def _tally(lesson: lessons.Lesson, came_out: float) -> None:
-    values = guesses.given(lesson.name)
+    values = guesses_of(lesson.name)
     if not values or lesson.guess is None:
         st.caption("Nobody in this class has guessed yet.")
         return
@@ -324,3 +327,57 @@ def wall_code(query: dict[str, str]) -> None:
         with st.container(gap="xsmall"):
             st.markdown("**Join** with your phone" if picture else "**Join** at this address")
             st.caption(verbatim(address.partition("?")[0].partition("//")[2]))
+
+
+MOST_GUESSES = 500
+"""Guesses kept of each lesson."""
+_GUESSES: dict[str, OrderedDict[str, float]] = {}
+_LOCK = threading.Lock()
+
+
+def parse_guess(text: str) -> float:
+    """The number somebody typed: "62", "62 %", "0,5".
+
+    Raises:
+        InputError: it is none.
+    """
+    match = re.fullmatch(
+        r"(-?\d{1,12}(?:[.,]\d{1,12})?|-?[.,]\d{1,12})\s*(%|nats|of 100|sweeps)?", text.strip()
+    )
+    if match is None:
+        raise InputError(f"A guess is a number, such as 62; got {text.strip()[:40]!r}.")
+    return float(match[1].replace(",", "."))
+
+
+def give_guess(lesson: str, who: str, value: float) -> None:
+    """Count a guess; a second one of the same person replaces the first.
+
+    Args:
+        lesson: its name.
+        who: one browser.
+        value: of the guess.
+    """
+    with _LOCK:
+        guesses = _GUESSES.setdefault(lesson, OrderedDict())
+        guesses[who] = value
+        guesses.move_to_end(who)
+        while len(guesses) > MOST_GUESSES:
+            guesses.popitem(last=False)
+
+
+def guesses_of(lesson: str) -> list[float]:
+    """All guesses of a lesson."""
+    with _LOCK:
+        return list(_GUESSES.get(lesson, {}).values())
+
+
+def guess_of(lesson: str, who: str) -> float | None:
+    """Guesses of one browser."""
+    with _LOCK:
+        return _GUESSES[lesson].get(who) if lesson in _GUESSES else None
+
+
+def clear_guesses(lesson: str) -> None:
+    """Begin anew, for the next class."""
+    with _LOCK:
+        _GUESSES.pop(lesson, None)

@@ -48,10 +48,10 @@ def before() -> None:
 
 def example() -> None:
     """Preview of the curve, while there is none."""
-    from workbench.figures import examples
+    from workbench.figures import parts
 
     widgets.figure(
-        examples.example("class"),
+        parts.example("class"),
         "together-example",
         "An example: the error of a class beside random questions",
     )

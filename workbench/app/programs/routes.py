@@ -15,18 +15,17 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Match, Route
 
 from workbench.app.access import login
-from workbench.app.desk import cards
+from workbench.app.desk import cards, requests
 from workbench.app.desk.acknowledgements import MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.requests import RefusedError, guarded, json_body, json_reply
 from workbench.app.programs import BASE
-from workbench.app.serving import limits
 from workbench.app.serving.frontend import from_root
 from workbench.errors import InputError
 from workbench.reading import cut
 
 if TYPE_CHECKING:
     from workbench.sessions import Ask, Session
-    from workbench.store.program_keys import ApiKey
+    from workbench.store.people import ApiKey
 
 MOST_QUESTIONS = 16
 MOST_LABELS = 1_000
@@ -94,11 +93,11 @@ async def _guarded(request: Request, work: Callable[[ApiKey, Mapping[str, Any]],
 
     async def attempt() -> Response:
         key = await run_in_threadpool(_holder, request)
-        limits.LIMITS.requests(key.name)
+        requests.LIMITS.requests(key.name)
         body = await _body(request)
         operations = body.get("answers")
-        limits.LIMITS.operations(key.name, len(operations) if isinstance(operations, list) else 0)
-        async with limits.LIMITS.turn(key.project, key.name):
+        requests.LIMITS.operations(key.name, len(operations) if isinstance(operations, list) else 0)
+        async with requests.LIMITS.turn(key.project, key.name):
             reply, arguments = await run_in_threadpool(work, key, body)
             response: Response = reply(*arguments)
             return response

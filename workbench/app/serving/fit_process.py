@@ -1,20 +1,21 @@
-"""The process beside the server that makes the fits: the server keeps no engine and answers meanwhile.
-
-`WORKBENCH_FIT=inline` makes fits in the server all the same.
-"""
+"""The process beside the server that makes the fits, and the state of the engine while people read."""
 
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
+import os
+import sys
 import threading
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from workbench.app.serving.jobs import uses_processes
-from workbench.work.companion import Companion
+from workbench.work.companion import Companion, DiedError
 
 if TYPE_CHECKING:
     from workbench.progress import FitCallback
@@ -29,7 +30,7 @@ PATIENCE = 5.0
 @cache
 def fitter() -> Companion:
     """The process that fits, one a server; nobody waits for its end."""
-    from workbench.store.places import workbench_home
+    from workbench.writing import workbench_home
 
     companion = Companion("fits", {"WORKBENCH_FIT": "inline"}, turns=workbench_home() / "turns")
     atexit.register(companion.end)
@@ -128,3 +129,60 @@ def refit(
 
     ready = partial(prepare, session)
     return refit_in_process(session, fitter(), callback, tell=tell, ready=ready, stop=stop)
+
+
+State = Literal["cold", "loading", "ready", "failed"]
+
+_lock = threading.Lock()
+_state: State = "cold"
+_reason = ""
+_shown = threading.Event()
+_PATIENCE = 3.0
+
+
+def engine_state() -> tuple[State, str]:
+    """The state of the engine, and why when it failed.
+
+    Returns:
+        ("cold" | "loading" | "ready" | "failed", reason). "cold" means it loads with the first fit.
+    """
+    with _lock:
+        if _state == "cold" and "gpflow" in sys.modules and "tensorflow" in sys.modules:
+            return "ready", ""
+        return _state, _reason
+
+
+def page_shown() -> None:
+    """A page has been drawn: from here on the import is in nobody's way."""
+    _shown.set()
+
+
+def warm_up() -> None:
+    """Have what a fit needs imported where fits are made; safe to call more than once and from any thread.
+
+    Waits for the first page, up to three seconds: both would compete for the interpreter.
+    """
+    global _state, _reason
+    _shown.wait(_PATIENCE)
+    with _lock:
+        if _state in ("loading", "ready"):
+            return
+        _state = "loading"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # GPflow 2.9 imports pkg_resources; nothing a person labelling can do about it
+    warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
+    try:
+        load_engine()
+    except DiedError:  # the first fit starts the process again
+        with _lock:
+            _state = "cold"
+        return
+    except Exception as error:  # the page says so; labelling by other models still works
+        with _lock:
+            _state, _reason = "failed", f"{type(error).__name__}: {error}"
+        return
+    # half a million objects that live as long as the process: no collection need look at them again
+    gc.collect()
+    gc.freeze()
+    with _lock:
+        _state = "ready"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import streamlit as st
 
 from workbench.app.access import auditing, current, joining, login
-from workbench.app.serving import engine_state
+from workbench.app.serving import fit_process
+from workbench.app.serving.frontend import component
 from workbench.app.serving.jobs import Job, manager
-from workbench.app.shell import kept_answers, labelling_speed, missing_pool, palette, widgets
+from workbench.app.shell import labelling_speed, missing_pool, palette, widgets
 from workbench.app.words.text import one_line, percent, plural, show_error, verbatim
 from workbench.errors import InputError
-from workbench.progress import duration
-from workbench.work.timeleft import NOTICE
+from workbench.progress import NOTICE, duration
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -141,7 +141,7 @@ def run(pages: Sequence[Any]) -> None:
         st.error(refused, icon=":material/lock:")
         person = login.of_page()
         if person is not None and refused_project is not None:
-            kept_answers.mount(refused_project, person)
+            mount_kept_answers(refused_project, person)
     if problem is not None:
         _lost(problem)
         with side:
@@ -168,7 +168,7 @@ def run(pages: Sequence[Any]) -> None:
         palette.mount(session, {name: _PAGES[name] for name in _listed(pages)})
     if not is_written:
         engine(side)
-    engine_state.page_shown()
+    fit_process.page_shown()
     if opened is not None:
         auditing.opened(opened)
 
@@ -218,7 +218,7 @@ EXAMPLES = {
     "answers": "What you will see: how many answers it takes to say how wrong the labels are at most.",
     "wrong_labels": "What you will see: labels that look wrong first, with the chance that each is right.",
 }
-"""Name of `figures.examples` -> what its figure is an example of."""
+"""Name of `figures.parts.example` -> what its figure is an example of."""
 
 
 def needed(what: str, title: str | None = None, example: str = "") -> Session:
@@ -238,11 +238,9 @@ def needed(what: str, title: str | None = None, example: str = "") -> Session:
             st.markdown(f"Bring your own data, try a set that is here, or go on with a project to {what}.")
             link("data", "Choose what to label", ":material/arrow_forward:")
         if example:
-            from workbench.figures import examples
+            from workbench.figures import parts
 
-            widgets.figure(
-                examples.example(example), f"example-{example}", f"An example. {EXAMPLES[example]}"
-            )
+            widgets.figure(parts.example(example), f"example-{example}", f"An example. {EXAMPLES[example]}")
             st.caption(EXAMPLES[example])
         end()
     return opened
@@ -377,7 +375,7 @@ def _beside_what_is_written(opened: Session | None) -> None:
 
 
 def _error(opened: Session) -> None:
-    from workbench.figures.sparkline import sparkline
+    from workbench.figures.curves import sparkline
     from workbench.sessions.verdict import TOLD
 
     evaluation = opened.predictions.evaluation
@@ -421,7 +419,7 @@ def _refit() -> Job | None:
 
 def _moving() -> bool:
     refit = _refit()
-    return engine_state.engine_state()[0] == "loading" or (refit is not None and refit.active)
+    return fit_process.engine_state()[0] == "loading" or (refit is not None and refit.active)
 
 
 def _fitting(refit: Job) -> None:
@@ -442,7 +440,7 @@ def _fitting(refit: Job) -> None:
 
 
 def _engine_line() -> str:
-    (state, reason), refit = engine_state.engine_state(), _refit()
+    (state, reason), refit = fit_process.engine_state(), _refit()
     if state == "failed":
         st.caption(f":red[●] Engine failed to load: {verbatim(reason, 200)}")
     elif refit is not None and refit.active:
@@ -460,3 +458,20 @@ def _engine_line() -> str:
     else:
         st.caption(":gray[●] Engine loads with the first fit")
     return "moving" if _moving() else "steady"
+
+
+_HERE = Path(__file__).resolve().parent
+_DESK = _HERE.parent / "desk"
+
+
+def mount_kept_answers(project: str, person: login.Person) -> None:
+    """Say how many answers wait, and offer them as a file; nothing where none do.
+
+    Args:
+        project: its id.
+        person: whoever logged in.
+    """
+    data = {"project": project, "person": person.name, "account": person.account}
+    scripts = _DESK / "parts.js", _HERE / "kept.js"
+    kept = component("kept", *scripts, style=_DESK / "desk.css", html='<div class="desk-place"></div>')
+    kept(key="kept-answers", data=data)

@@ -29,7 +29,7 @@ class Palette {
       else this.show();
     };
     window.addEventListener("keydown", this.onKey, true);
-    window.workbenchPalette = true; // the few lines in the index that waited for it (early.py) have done their work
+    window.workbenchPalette = true; // the few lines in the index that waited for it (frontend.py) have done their work
     document.addEventListener("click", (event) => this.onLink(event), true);
   }
 

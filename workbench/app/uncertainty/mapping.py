@@ -176,7 +176,7 @@ def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap |
         (map, None, ""), (None, job, "") or (None, None, a sentence; "" for a pool that needs none).
     """
     from workbench.sessions import embedding
-    from workbench.store.places import workbench_home
+    from workbench.writing import workbench_home
 
     pool = session.pool
     if pool.n_features <= 2:

@@ -1,10 +1,13 @@
-"""Text that people wrote, shown exactly as they wrote it."""
+"""Text that people wrote, shown exactly as they wrote it, and terms that pages explain."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import InputError
@@ -160,3 +163,35 @@ def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
 def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage; an en dash when there is none."""
     return "–" if value is None or value != value else f"{100 * value:.{digits}f}{PER_CENT}"
+
+
+@cache
+def terms() -> dict[str, str]:
+    """Term -> one sentence."""
+    with (Path(__file__).resolve().parent / "glossary.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def explain(*names: str) -> str:
+    """Help text that explains some terms, for the `help` of a widget or heading.
+
+    Args:
+        names: of terms.
+
+    Returns:
+        Markdown, a paragraph a term.
+
+    Raises:
+        KeyError: no such term.
+    """
+    return "\n\n".join(f"**{verbatim(name)}** · {verbatim(terms()[name])}" for name in names)
+
+
+def used_in(*texts: str) -> tuple[str, ...]:
+    """The terms that stand in some texts, in the glossary's order."""
+    text = " ".join(texts)
+    return tuple(
+        term
+        for term in terms()
+        if re.search(rf"\b{re.escape(term)}s?\b", text, 0 if term.isupper() else re.IGNORECASE)
+    )

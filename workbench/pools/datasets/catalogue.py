@@ -1,17 +1,24 @@
-"""Known data sets by name: what they are and where they lie.
+"""Pools by name, and known data sets: what they are and where they lie; this imports no NumPy.
 
 Files are looked for in the folder named by `WORKBENCH_DATA` and in the user's cache folder, in this
 order. Downloads go through the packages of those who publish the data, into the first of them.
 """
+
+from __future__ import annotations
 
 import csv
 import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.errors import InputError
 from workbench.members import member_name
+from workbench.registry import Entry, Registry, written_entries
+
+if TYPE_CHECKING:
+    from workbench.pools.pool import Kind
 
 GROUPS = ("pmlb", "raetsch", "large", "images")
 """Groups of the catalogue; "pmlb:letter" names a set. "openml:NAME" and "libsvm:FILE" need no entry."""
@@ -140,3 +147,27 @@ def find_entry(group: str, name: str) -> CatalogueEntry | None:
 
 def _folded(name: str) -> str:
     return name.replace("-", "_").lower()
+
+
+@dataclass(frozen=True)
+class PoolEntry(Entry):
+    """A pool that is known by name.
+
+    Attributes:
+        kind: what its items are.
+        n_items: N (of the default options).
+        n_features: D.
+        n_classes: C.
+        question: what is asked about an item, in words.
+    """
+
+    kind: Kind = "table"
+    n_items: int = 0
+    n_features: int = 0
+    n_classes: int = 0
+    question: str = ""
+
+
+POOLS: Registry[PoolEntry] = Registry(
+    "pool", written_entries(Path(__file__).parents[1] / "pools.toml", PoolEntry)
+)

@@ -15,12 +15,12 @@ FEATURE_MAPS = {
     "numbers": "workbench.pools.features.numbers:NumberMap",
     "table": "workbench.pools.features.table:TableFeatureMap",
     "mixed": "workbench.pools.features.table:TableFeatureMap",
-    "image": "workbench.pools.features.pixels:ImageFeatureMap",
+    "image": "workbench.pools.features.numbers:ImageFeatureMap",
     "pieces": "workbench.pools.features.pieces:PiecesFeatureMap",
     "shapes": "workbench.pools.features.shapes:ShapesFeatureMap",
     "vectors": "workbench.pools.features.vectors:VectorFeatureMap",
-    "encoder": "workbench.pools.features.encoded:EncoderFeatureMap",
-    "joined": "workbench.pools.features.encoded:JoinedFeatureMap",
+    "encoder": "workbench.pools.encoded:EncoderFeatureMap",
+    "joined": "workbench.pools.encoded:JoinedFeatureMap",
     "network": "workbench.pools.features.network:NetworkFeatureMap",
 }
 """Kind of a saved map -> "module:class"."""

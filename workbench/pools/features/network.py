@@ -10,13 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, pack, unpack
 from workbench.errors import InputError
-from workbench.pools.features.packing import pack, unpack
-from workbench.pools.features.pixels import ImageFeatureMap
+from workbench.pools.features.numbers import ImageFeatureMap
 from workbench.pools.formats.files import File
-from workbench.pools.items import ImageItems
-from workbench.pools.pool import Pool
+from workbench.pools.pool import ImageItems, Pool
 from workbench.reading import cut, parse_json, reading
 from workbench.writing import chosen_file
 

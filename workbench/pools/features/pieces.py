@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, pack, unpack
 from workbench.errors import InputError
-from workbench.pools.features.packing import pack, unpack
-from workbench.pools.features.texts import check_texts, texts_of
+from workbench.pools.cells import check_texts, texts_of
 from workbench.progress import tell
 
 MAX_WORDS = 20_000

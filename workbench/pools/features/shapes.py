@@ -8,11 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, pack, unpack
 from workbench.errors import InputError
+from workbench.numpy_predictor import copies_of, unit
 from workbench.pools.features.cache import WorkCache
-from workbench.pools.features.packing import pack, unpack
-from workbench.pools.features.pixels import white_of
+from workbench.pools.features.numbers import white_of
 from workbench.progress import part, tell
 
 SIDE = 32
@@ -206,7 +206,8 @@ class ShapesFeatureMap:
         return self._projected(np.hstack(list(map(_joined, parts, self.blocks))))
 
     def _projected(self, joined: Floats) -> Floats:
-        return _unit((joined - self.mean) @ self.axes.T)
+        features: Floats = unit((joined - self.mean) @ self.axes.T)
+        return features
 
     def _unflattened(self, images: Array) -> Array:
         if images.dtype.kind not in "fiub" or images.ndim not in (2, 3, 4):
@@ -299,57 +300,9 @@ def _checked(image: Array) -> Floats:
 
 def _copies(image: Array, canvas: tuple[int, int], colour: bool, white: float, n: int) -> list[Floats]:
     """One image [h, w(, 3)] on the canvas, in [0, 1]; of two the second one has what stands out in it."""
-    values = _checked(image) / np.float32(white)
-    if values.ndim == 3 and not colour:
-        values = values @ np.asarray([0.299, 0.587, 0.114], np.float32)
-    if values.ndim == 2 and colour:
-        values = np.repeat(values[..., None], 3, axis=2)
-    if n == 1:
-        return [_on_canvas(values, canvas)]
-    size = shrunk(values.shape[0], values.shape[1], n * max(canvas))
-    values = values if size == values.shape[:2] else _resized(values, size)
-    return [_on_canvas(values, canvas), _on_canvas(standing_out(values), canvas)]
-
-
-def standing_out(image: Floats) -> Floats:
-    """The square around what differs from an image's border, a little wider than that.
-
-    Args:
-        image: [h, w(, 3)].
-
-    Returns:
-        [h', w'(, 3)] part of it; all of it where nothing differs.
-    """
-    planes = image.reshape(*image.shape[:2], -1)
-    border = np.concatenate([planes[0], planes[-1], planes[:, 0], planes[:, -1]])
-    usual = np.median(border, axis=0)
-    noise = np.quantile(np.linalg.norm(border - usual, axis=1), 0.95)
-    differing = np.maximum(np.linalg.norm(planes - usual, axis=2) - noise, 0.0)
-    shares = [differing.sum(axis=axis).cumsum() for axis in (1, 0)]
-    if not shares[0][-1] > 1e-6:
-        return image
-    ends = [np.searchsorted(share, share[-1] * np.array([0.01, 0.99])) for share in shares]
-    half = 0.65 * max(float(high - low) for low, high in ends)
-    rows, columns = (slice(max(0, int(sum(end) / 2 - half)), int(sum(end) / 2 + half) + 1) for end in ends)
-    return image[rows, columns]
-
-
-def _on_canvas(values: Floats, canvas: tuple[int, int]) -> Floats:
-    """An image [h, w(, 3)] on the canvas: aspect kept, the rest filled with its border's mean."""
-    if values.shape[:2] == canvas:
-        return values
-    height, width = values.shape[:2]
-    factor = min(canvas[0] / height, canvas[1] / width)
-    size = max(1, min(canvas[0], round(height * factor))), max(1, min(canvas[1], round(width * factor)))
-    small = _resized(values, size)
-    if size == canvas:
-        return small
-    border = np.concatenate([small[0], small[-1], small[:, 0], small[:, -1]]).mean(axis=0)
-    out = np.empty((*canvas, *values.shape[2:]), np.float32)
-    out[:] = border
-    top, left = (canvas[0] - size[0]) // 2, (canvas[1] - size[1]) // 2
-    out[top : top + size[0], left : left + size[1]] = small
-    return out
+    form = {"canvas": canvas, "colour": colour, "white": white, "copies": n}
+    copies: list[Floats] = copies_of(form, _checked(image), _resized)
+    return copies
 
 
 def _resized(values: Floats, size: tuple[int, int]) -> Floats:
@@ -470,12 +423,8 @@ def _block(values: Floats) -> Block:
 
 
 def _joined(values: Floats, block: Block) -> Floats:
-    return _unit((values - block.mean) / block.deviation)
-
-
-def _unit(values: Floats) -> Floats:
-    length = np.linalg.norm(values, axis=1, keepdims=True)
-    return values / np.where(length > 1e-12, length, 1.0)
+    joined: Floats = unit((values - block.mean) / block.deviation)
+    return joined
 
 
 def _principal_axes(values: Floats) -> tuple[Floats, Floats]:
@@ -489,6 +438,6 @@ def _principal_axes(values: Floats) -> tuple[Floats, Floats]:
     products = centred @ centred.T if wide else centred.T @ centred
     _, vectors = eigh(products, subset_by_index=(len(products) - n, len(products) - 1))
     axes = (centred.T @ vectors).T[::-1] if wide else vectors[:, ::-1].T
-    axes = _unit(axes)
+    axes = unit(axes)
     signs = np.sign(axes[np.arange(n), np.abs(axes).argmax(axis=1)])
     return mean, np.asarray(axes * signs[:, None], dtype=np.float32)

@@ -10,8 +10,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
-from workbench.pools.cells import Numbers, read_numbers, read_texts
-from workbench.pools.dates import FORMATS, read_dates
+from workbench.pools.cells import FORMATS, Numbers, read_dates, read_numbers, read_texts
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.reading import cut, listed
 
@@ -129,7 +128,7 @@ class DateColumn(NumberColumn):
     """A column of dates taken as days since 1 January 1970.
 
     Attributes:
-        format: one of `workbench.pools.dates.FORMATS`; "" for columns of dates as such.
+        format: one of `workbench.pools.cells.FORMATS`; "" for columns of dates as such.
     """
 
     format: str = ""

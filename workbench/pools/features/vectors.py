@@ -8,10 +8,9 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, pack, unpack
 from workbench.errors import InputError
 from workbench.pools.encoders import is_encoder
-from workbench.pools.features.packing import pack, unpack
 from workbench.reading import cut
 
 PREFIX = "embeddings:"

@@ -1,5 +1,6 @@
-"""Tables of Arrow as cells, wherever they come from; and files of them: Feather, and Arrow's own."""
+"""Tables of Arrow as cells, and files of them: Feather, and Arrow's own; sizes are read off first."""
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
@@ -8,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.pools.formats.arrow_sizes import unpacked_size
 from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.images.decoding import is_image
 from workbench.pools.tables import table_reader
@@ -302,3 +302,70 @@ def _named(cells: Any, names: list[str], column: str) -> Any:
             f"Column {column!r} holds the code {int(codes.max())}, and there are {len(names)} classes."
         )
     return pd.Series([names[code] if code >= 0 else "" for code in codes], dtype="str")
+
+
+_HEADER_TYPE, _HEADER = 1, 2  # of a Message
+_BUFFERS, _COMPRESSION = 2, 3  # of a RecordBatch
+_DATA = 1  # of a DictionaryBatch
+_DICTIONARY, _BATCH = 2, 3  # kinds of header
+
+
+def unpacked_size(stream: Any) -> int:
+    """Bytes that all batches and dictionaries of a stream take in memory, before anything is unpacked.
+
+    A compressed batch holds, before each of its buffers, the length that it unpacks to, and Arrow allocates
+    that much whatever it is. The lengths' places stand in the message before the batch, a FlatBuffers table.
+
+    Args:
+        stream: bytes of a stream, from its schema on.
+    """
+    import pyarrow as pa
+
+    total = 0
+    for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(stream)):
+        total += _of_message(bytes(message.metadata), message.body)
+    return total
+
+
+def _of_message(about: bytes, body: Any) -> int:
+    (root,) = struct.unpack_from("<I", about, 0)
+    kind = _field(about, root, _HEADER_TYPE)
+    header = _table(about, root, _HEADER)
+    if kind is None or header is None or about[kind] not in (_DICTIONARY, _BATCH):
+        return 0
+    batch = _table(about, header, _DATA) if about[kind] == _DICTIONARY else header
+    if batch is None:
+        return 0
+    size = 0 if body is None else body.size
+    buffers = _table(about, batch, _BUFFERS)
+    if buffers is None or _field(about, batch, _COMPRESSION) is None:
+        return size
+    (n,) = struct.unpack_from("<I", about, buffers)
+    total = 0
+    for i in range(n):
+        offset, length = struct.unpack_from("<qq", about, buffers + 4 + 16 * i)
+        if length >= 8 and 0 <= offset <= size - 8:
+            (declared,) = struct.unpack("<q", body.slice(offset, 8).to_pybytes())
+            total += length if declared < 0 else declared
+    return total
+
+
+def _field(about: bytes, table: int, number: int) -> int | None:
+    """The place of a table's field; None where it is left out."""
+    (back,) = struct.unpack_from("<i", about, table)
+    vtable = table - back
+    (size,) = struct.unpack_from("<H", about, vtable)
+    at = 4 + 2 * number
+    if at + 2 > size:
+        return None
+    (offset,) = struct.unpack_from("<H", about, vtable + at)
+    return table + offset if offset else None
+
+
+def _table(about: bytes, table: int, number: int) -> int | None:
+    """The place of the table or vector that a field points at."""
+    place = _field(about, table, number)
+    if place is None:
+        return None
+    (ahead,) = struct.unpack_from("<I", about, place)
+    return place + int(ahead)

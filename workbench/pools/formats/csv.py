@@ -16,11 +16,19 @@ from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.notebooks import counted
 from workbench.pools.tables import table_reader
-from workbench.pools.tables.exported import is_of_ours
-from workbench.pools.tables.heads import LOOKED_AT, explaining, named, titles, told_names, told_titles
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import Fix, Problem
-from workbench.pools.tables.source_table import RawTable, check_names
+from workbench.pools.tables.source_table import (
+    LOOKED_AT,
+    RawTable,
+    check_names,
+    explaining,
+    named,
+    titles,
+    told_names,
+    told_titles,
+)
+from workbench.pools.tables.uses import is_of_ours
 from workbench.reading import cut, reading
 
 _NOTHING = "\x1f"  # stands in no text: between cells where each line is one

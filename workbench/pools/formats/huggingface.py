@@ -1,21 +1,26 @@
 """Folders of Hugging Face datasets, and zips of them: Parquet or Arrow files, or images with metadata."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from workbench.errors import InputError
 from workbench.members import Members
-from workbench.pools.formats import Reader
+from workbench.pools.formats import Reader, csv, jsons, parquet
 from workbench.pools.formats.arrow import read_streams
-from workbench.pools.formats.files import METADATA, File, check_size
+from workbench.pools.formats.files import METADATA, File, check_cells, check_size
 from workbench.pools.formats.folders import by_split
-from workbench.pools.formats.metadata import read_folder
+from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.formats.parquet import read_parts
+from workbench.pools.images.photos import MAX_PHOTO_BYTES
+from workbench.pools.notebooks import counted
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.source_table import RawTable
+from workbench.pools.tables.pictures import found_by_path
+from workbench.pools.tables.source_table import Pictured, RawTable
+from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import listed, parse_json, reading
 
 _FORM = "a Hugging Face dataset"
@@ -84,3 +89,95 @@ def _features(members: Members) -> Mapping[str, Any]:
             if isinstance(document, dict) and isinstance(document.get("features"), dict):
                 return document["features"]
     return {}
+
+
+_NAMES = ("file_name", "image", "path")
+
+
+def read_folder(name: str, members: Members, paths: Sequence[str], options: TableOptions) -> RawTable:
+    """The images that tables of metadata name in a column file_name.
+
+    Args:
+        name: of the dataset.
+        members: its files.
+        paths: those that count.
+        options: split, and those of the tables' own formats.
+
+    Returns:
+        All tables one after the other; of several, images go by their paths in the folder.
+
+    Raises:
+        InputError: a table without names of files, or too large.
+    """
+    import pandas as pd
+
+    splits, note = by_split(name, [p for p in paths if PurePosixPath(p).name in METADATA], options.split)
+    notes = [note] if note else []
+    abouts = [about for files in splits.values() for about in files]
+    images = [path for path in paths if path.lower().endswith(IMAGE_ENDINGS)]
+    check_size(f"{name} (unpacked)", sum(members.sizes[path] for path in images), MAX_PHOTO_BYTES)
+    tables = [_read(members, about, images, options) for about in abouts]
+    column = tables[0][1]
+    pictures: dict[str, str] = {}
+    frames: list[Any] = []
+    places: list[tuple[int, int]] = []  # table and row
+    for number, (about, (raw, path_column)) in enumerate(zip(abouts, tables, strict=True)):
+        root = PurePosixPath(about).parent
+        cells = raw.frame[path_column].astype("str").tolist()
+        paths_of = [str(root / cell) for cell in cells]
+        matches = found_by_path(paths_of, images)
+        keys = [matches.get(path, path) for path in paths_of] if abouts[1:] else cells
+        pictures |= {n: matches[path] for n, path in zip(keys, paths_of, strict=True) if path in matches}
+        frames.append(
+            raw.frame.rename(columns={path_column: column}).assign(**{column: pd.Series(keys, dtype="str")})
+        )
+        places += [(number, i) for i in range(len(cells))]
+    stray = sorted({*images} - set(pictures.values()))
+    if stray and options.split is None:
+        notes.append(f"{counted(len(stray), 'image')} that no metadata names left out: {listed(stray, 3)}.")
+    frame = pd.concat(frames, ignore_index=True)
+    check_cells(name, len(frame), len(frame.columns), options.max_cells, options.max_columns)
+
+    def locate(row: int) -> str:
+        number, at = places[row]
+        where = tables[number][0].locate(at)
+        return f"{where} of {abouts[number]}" if abouts[1:] else where
+
+    raws = [raw for raw, _ in tables]
+    return replace(
+        raws[0],
+        name=name,
+        format="huggingface",
+        frame=frame,
+        n_ragged=sum(raw.n_ragged for raw in raws),
+        problems=tuple(
+            {(remark.code, remark.message): remark for raw in raws for remark in raw.problems}.values()
+        ),
+        pictures={column: Pictured(pictures, members.read)},
+        uses={column: ColumnUse.of(column, "picture")},
+        notes=(*(remark for raw in raws for remark in raw.notes), *notes),
+        n_there=sum(len(raw.frame) + raw.n_ragged for raw in raws),
+        locate=locate,
+    )
+
+
+def _read(members: Members, about: str, images: Sequence[str], options: TableOptions) -> tuple[RawTable, str]:
+    """One table of metadata, and its column of names of files."""
+    inner = File(members.read(about, options.max_bytes), about)
+    readers: dict[str, Any] = {".csv": csv.read, ".jsonl": jsons.read_lines, ".parquet": parquet.read}
+    raw = readers[PurePosixPath(about).suffix](inner, options)
+    column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
+    if column is None:  # other programs call it otherwise: isic_id, id
+        root = PurePosixPath(about).parent
+        counts = {
+            str(c): len(found_by_path([str(root / cell) for cell in raw.frame[c].astype("str")], images))
+            for c in raw.frame
+        }
+        best = max(counts, key=lambda name: counts[name], default="")
+        column = best if best and 2 * counts[best] > len(raw.frame) else None
+    if column is None:
+        raise InputError(
+            f"{about} has no column file_name and none that names its images; it has "
+            f"{listed(raw.frame.columns)}. Rename one, or leave the file out."
+        )
+    return raw, column

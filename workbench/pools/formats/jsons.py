@@ -1,15 +1,15 @@
-"""JSON lines, JSON lists of objects, and the tasks of Label Studio: an object an item."""
+"""JSON lines, lists and tables, and the tasks of Label Studio with their annotations: an object an item."""
 
 import json
 import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from math import isnan
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
-from workbench.pools.formats import frames
-from workbench.pools.formats.annotations import classes_chosen, decided
 from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.formats.folders import SPLITS
@@ -18,7 +18,7 @@ from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import Fix, Problem
 from workbench.pools.tables.source_table import RawTable, check_names
 from workbench.pools.tables.uses import ColumnUse
-from workbench.reading import json_lines, listed, parse_json
+from workbench.reading import cut, json_lines, listed, parse_json
 
 MAX_DOCUMENT = 64 << 20
 """Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
@@ -111,12 +111,12 @@ def _rows_in(document: Any) -> tuple[Any, tuple[str, ...]]:
     """
     if isinstance(document, dict) and {"categories", "annotations"} <= document.keys():
         return document, ()
-    rows = frames.rows_of(document)
+    rows = rows_of(document)
     if rows is not None or not isinstance(document, dict):
         return document if rows is None else rows, ()
     lists = {key: value for key, value in document.items() if isinstance(value, list) and value}
     if len(lists) > 1 and all(key.lower() in SPLITS for key in lists):
-        parts = [frames.rows_of(part) or part for part in lists.values()]
+        parts = [rows_of(part) or part for part in lists.values()]
         return [row for part in parts for row in part], (f"Splits one after the other: {listed(lists)}.",)
     inside = next(iter(document.values()), None)
     if len(document) == 1 and isinstance(inside, dict):
@@ -259,3 +259,250 @@ def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return plain_text(value) if isinstance(value, float) else json.dumps(value)
+
+
+ID = "id"
+MAX_CELLS = 2_000_000
+"""Most cells of a table in one of these forms: each row becomes an object."""
+
+
+def rows_of(document: Any) -> list[dict[str, Any]] | None:
+    """The rows of a table that was written in one of the forms of `DataFrame.to_json`.
+
+    Args:
+        document: as parsed.
+
+    Returns:
+        An object a row: of columns {name: {row: cell}} or {name: [cells]}, of rows {key: {name: cell}}, of
+        {"columns": names, "data": rows}, of [[cells]], or of [texts]. Keys of rows that are no plain
+        numbering are ids. None for any other document, rows as objects among them.
+
+    Raises:
+        InputError: too many cells.
+    """
+    if isinstance(document, list) and document and all(isinstance(cell, str) for cell in document):
+        return [{"text": cell} for cell in document]
+    names: Collection[Any] | None = None
+    keys: Collection[Any] = ()
+    rows: Any = document
+    if isinstance(document, dict):
+        values = list(document.values())
+        names, rows = document.get("columns"), document.get("data")
+        if (
+            isinstance(names, list)
+            and isinstance(rows, list)
+            and set(document) <= {"columns", "index", "data"}
+        ):
+            keys = document.get("index") or ()
+        elif "data" not in document and values and all(isinstance(value, dict) for value in values):
+            inner = list(dict.fromkeys(key for value in values for key in value))
+            _check(len(inner) * len(values))
+            if _by_columns(document, inner):
+                names, keys = document, inner
+                rows = [[column.get(key) for column in values] for key in inner]
+            else:
+                names, keys = inner, document
+                rows = [[row.get(name) for name in inner] for row in values]
+        elif len(values) > 1 and all(isinstance(value, list) for value in values):
+            names = document
+            rows = list(zip(*values, strict=False)) if len({*map(len, values)}) == 1 else []
+        else:
+            return None
+    if (
+        not rows
+        or not isinstance(rows, list)
+        or not all(isinstance(row, list | tuple) and row for row in rows)
+    ):
+        return None
+    names = [f"x{i + 1}" for i in range(len(rows[0]))] if names is None else list(map(str, names))
+    if any(len(row) != len(names) for row in rows) or _is_nested(rows):
+        return None
+    _check(len(rows) * len(names))
+    if len(keys) == len(rows) and ID not in names and not all(str(key).isdigit() for key in keys):
+        names = [ID, *names]
+        rows = [[str(key), *row] for key, row in zip(keys, rows, strict=True)]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _by_columns(outer: Collection[str], inner: Collection[str]) -> bool:
+    """Tell whether the outer names are those of columns: rows are numbered, or more than columns."""
+    numbered, within = (all(key.isdigit() for key in keys) for keys in (outer, inner))
+    return within if numbered != within else len(inner) > len(outer)
+
+
+def _is_nested(rows: Sequence[Sequence[Any]]) -> bool:
+    """Tell whether most cells of the first rows are lists or objects: then this is another document."""
+    cells = [cell for row in rows[:100] for cell in row[:20]]
+    return 2 * sum(isinstance(cell, list | dict) for cell in cells) > len(cells)
+
+
+def _check(n_cells: int) -> None:
+    if n_cells > MAX_CELLS:
+        raise InputError(
+            f"The table has {n_cells:,} cells; the limit of this form of JSON is {MAX_CELLS:,}. Write it as "
+            "JSON lines, CSV or Parquet."
+        )
+
+
+ADVICE = "Mark the right one as ground truth in Label Studio, or leave the item out of the file."
+MAX_PERSON = 200
+_What = TypeVar("_What")
+
+
+class Disagreement(InputError):
+    """Annotations of one task differ, and none of them decides."""
+
+
+class By(NamedTuple):
+    """Origin of an annotation.
+
+    Attributes:
+        person: `completed_by`, a number or an address; "" where it does not say.
+        time: `created_at` in UTC, ISO 8601; "" where it does not say.
+        final: it is marked as ground truth.
+        made: a person made it in Label Studio. It imports annotations in the name of whoever imports them,
+            marked as ground truth and without a `lead_time`: nobody's, where nobody differs from them.
+    """
+
+    person: str = ""
+    time: str = ""
+    final: bool = False
+    made: bool = True
+
+
+class Choice(NamedTuple):
+    """A class that an annotation chose."""
+
+    label: str
+    by: By
+
+
+def annotations_of(task: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], By]]:
+    """The annotations of a task that count, each with its origin.
+
+    Cancelled ones do not. Of a person's the newest does; annotations that do not say who made them, or when,
+    all count.
+
+    Args:
+        task: of an export as JSON.
+
+    Raises:
+        InputError: a person's name that is too long.
+    """
+    pairs = [
+        (annotation, _by(annotation))
+        for annotation in task.get("annotations") or ()
+        if not annotation.get("was_cancelled")
+    ]
+    return newest(pairs)
+
+
+def newest(pairs: Sequence[tuple[_What, By]]) -> list[tuple[_What, By]]:
+    """The pairs that are each a person's newest of an item; those that do not say who or when all count."""
+    times: dict[str, str] = {}
+    for _, by in pairs:
+        times[by.person] = max(times.get(by.person, ""), by.time)
+    return [(what, by) for what, by in pairs if not by.person or not by.time or by.time == times[by.person]]
+
+
+def choices_of(annotation: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The choices of an annotation, by their name."""
+    choices: dict[str, list[str]] = {}
+    for result in annotation.get("result") or ():
+        if result.get("type") == "choices":
+            picked = [str(choice) for choice in result["value"]["choices"]]
+            choices.setdefault(str(result.get("from_name")), []).extend(picked)
+    return choices
+
+
+def classes_chosen(task: Mapping[str, Any]) -> list[Choice]:
+    """The classes that the annotations of a task chose; those without a choice are left out.
+
+    Args:
+        task: of an export as JSON.
+
+    Raises:
+        InputError: several choices in one annotation.
+    """
+    class_choices = []
+    for annotation, by in annotations_of(task):
+        picked = [choice for choices in choices_of(annotation).values() for choice in choices]
+        if len(picked) > 1:
+            raise InputError(
+                f"Task {cut(task.get('id'))} has several choices; one class an item is what we keep."
+            )
+        class_choices += [Choice(label, by) for label in picked]
+    return class_choices
+
+
+def decided(choices: Sequence[Choice]) -> str | None:
+    """The class that choices about one item add up to: the ground truth, else what all chose, else None."""
+    truths = {choice.label for choice in choices if choice.by.final}
+    labels = truths or {choice.label for choice in choices}
+    return labels.pop() if len(labels) == 1 else None
+
+
+def votes_of(choices: Sequence[Choice], where: str) -> list[Choice]:
+    """The votes that choices about one item are, one a person.
+
+    Args:
+        choices: at least one.
+        where: what messages call the item and, of several questions, the one.
+
+    Returns:
+        A vote of each person. Where a ground truth decides, its vote is final; where nothing does, none is.
+        The vote of nobody stands where no person chose what is decided.
+
+    Raises:
+        Disagreement: nothing decides, and the file does not say who differs.
+    """
+    choices = [Choice(*pair) for pair in newest(choices)]
+    label = decided(choices)
+    votes: dict[str, Choice] = {}
+    torn: set[str] = set()
+    for choice in sorted(choices, key=lambda choice: not choice.by.final):
+        if label is not None and not choice.by.made:
+            continue
+        before = votes.setdefault(choice.by.person, choice)
+        if before.label != choice.label and not (before.by.final and label is not None):
+            torn.add(choice.by.person)
+    if label is None:
+        if torn or "" in votes:
+            ways = listed(dict.fromkeys(choice.label for choice in choices))
+            raise Disagreement(f"{where} has annotations that differ: {ways}. {ADVICE}")
+        return [vote._replace(by=vote.by._replace(final=False)) for vote in votes.values()]
+    final = any(choice.by.final for choice in choices)
+    of_persons = [vote for person, vote in votes.items() if person and person not in torn]
+    if any(vote.label == label and vote.by.final == final for vote in of_persons):
+        return of_persons
+    return [*of_persons, Choice(label, By(final=final))]
+
+
+def _by(annotation: Mapping[str, Any]) -> By:
+    person = annotation.get("completed_by")
+    if isinstance(person, Mapping):
+        person = person.get("id") or person.get("email")
+    name = "" if person is None else str(person).strip()
+    if len(name) > MAX_PERSON:
+        raise InputError(
+            f"An annotation is completed_by {cut(name)}; a name has at most {MAX_PERSON} letters."
+        )
+    is_manual = annotation.get("lead_time", 0) is not None
+    return By(
+        name,
+        time_of(annotation.get("created_at")),
+        is_manual and bool(annotation.get("ground_truth")),
+        is_manual,
+    )
+
+
+def time_of(stamp: Any) -> str:
+    """A time, of ISO 8601 or in seconds since 1970, in UTC with milliseconds; "" where it is none."""
+    try:
+        text = plain_text(stamp)
+        is_count = text.replace(".", "", 1).isdecimal()
+        time = datetime.fromtimestamp(float(text), UTC) if is_count else datetime.fromisoformat(text)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return time.isoformat(timespec="milliseconds")

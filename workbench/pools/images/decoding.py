@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
-from workbench.pools.features.pixels import size_text
+from workbench.pools.features.numbers import size_text
 from workbench.pools.features.shapes import shrunk
 from workbench.reading import cut, reading
 

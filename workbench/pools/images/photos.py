@@ -27,8 +27,7 @@ from workbench.pools.images.decoding import (
     opened,
     stack_images,
 )
-from workbench.pools.items import plain
-from workbench.pools.pool import FeatureMap, Pool, Shown
+from workbench.pools.pool import FeatureMap, Pool, Shown, plain
 from workbench.progress import part, tell
 from workbench.reading import cut, listed, reading
 

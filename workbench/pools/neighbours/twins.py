@@ -21,10 +21,9 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.pools.features.cache import kept_arrays
-from workbench.pools.items import ImageItems
 from workbench.pools.neighbours.graph import Neighbourhood
 from workbench.pools.neighbours.nearest import EXACT, Nearest, nearest
-from workbench.pools.pool import Pool
+from workbench.pools.pool import ImageItems, Pool
 from workbench.progress import tell
 
 VERSION = 1

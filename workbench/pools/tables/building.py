@@ -10,8 +10,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import image_pool
-from workbench.pools.cells import EXACT, Numbers, plain_text, read_numbers
-from workbench.pools.dates import ISO, date_format
+from workbench.pools.cells import EXACT, ISO, Numbers, date_format, plain_text, read_numbers
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
 from workbench.pools.features.table import (
@@ -26,9 +25,8 @@ from workbench.pools.features.vectors import without_features
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
 from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, stack_images
 from workbench.pools.images.photos import PhotoItems, Photos, dropped_note, photo_pool, read_photos
-from workbench.pools.items import RowItems, RowNumbers, TextItems
 from workbench.pools.notebooks import counted
-from workbench.pools.pool import FeatureMap, Pool
+from workbench.pools.pool import FeatureMap, Pool, RowItems, RowNumbers, TextItems
 from workbench.pools.tables.columns import Column, typical
 from workbench.pools.tables.examination import Examination
 from workbench.pools.tables.report import refusal

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.pools.cells import BLANKS, Numbers, read_numbers, read_texts
-from workbench.pools.dates import date_format, other_reading, read_dates
+from workbench.pools.cells import (
+    BLANKS,
+    Numbers,
+    date_format,
+    other_reading,
+    read_dates,
+    read_numbers,
+    read_texts,
+)
 from workbench.pools.notebooks import counted
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import Findings, Fix

@@ -9,11 +9,10 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.cells import AMBIGUOUS, MARKS, read_numbers, read_texts
-from workbench.pools.items import plain
 from workbench.pools.labels import class_names, class_order
 from workbench.pools.notebooks import counted
+from workbench.pools.pool import plain
 from workbench.pools.tables.columns import Column
-from workbench.pools.tables.exported import LABEL_STUDIO, is_exported, without_provenance
 from workbench.pools.tables.options import PICTURE_FEATURES, TableOptions
 from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, worst_first
 from workbench.pools.tables.second_readings import (
@@ -29,11 +28,14 @@ from workbench.pools.tables.source_table import RawTable
 from workbench.pools.tables.suggestions import resolved
 from workbench.pools.tables.uses import (
     CLASS_NAMES,
+    LABEL_STUDIO,
     ColumnUse,
     beside_item,
     check_uses,
+    is_exported,
     is_named_id,
     numbers_rows,
+    without_provenance,
 )
 from workbench.reading import cut, letters, listed
 

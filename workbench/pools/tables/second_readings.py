@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from workbench.pools.cells import AMBIGUOUS, BLANKS, decimal_of, read_numbers, read_texts
-from workbench.pools.dates import read_dates
+from workbench.pools.cells import AMBIGUOUS, BLANKS, decimal_of, read_dates, read_numbers, read_texts
 from workbench.pools.tables.report import Fix
 from workbench.pools.tables.suggestions import names_predictions
 from workbench.pools.tables.uses import (
