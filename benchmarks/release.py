@@ -88,8 +88,12 @@ def version(clone: Path) -> str:
 def figures(_: Path) -> str:
     """Commands behind README's figures whose kept lines are of another version of the default model."""
     from benchmarks.pages import outdated
+    from workbench.errors import InputError
 
-    return "; ".join(outdated())
+    try:
+        return "; ".join(outdated())
+    except InputError as error:
+        return str(error)
 
 
 POINTS: dict[str, tuple[str, Callable[[Path], str]]] = {

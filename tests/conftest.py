@@ -41,7 +41,7 @@ os.environ.setdefault("WORKBENCH_FEATURES", tempfile.mkdtemp(prefix="workbench-f
 
 BROWSER = Path(__file__).resolve().parent / "browser"
 # two halves of about equal length; whatever is new falls into the second
-DESK = ("adversarial", "big_pool", "comparing", "grid_and_classes", "images", "labelling")
+DESK = ("adversarial", "big_pool", "comparing", "grid_and_classes", "images", "labelling", "log_in", "proxy")
 SHARING = {
     "desk": tuple(f"tests/browser/test_{name}.py" for name in DESK),
     "browser": ("tests/browser/",),

@@ -21,10 +21,12 @@ from benchmarks.default import default
 from benchmarks.label_efficiency import RESULTS as LABEL_EFFICIENCY
 from benchmarks.label_efficiency import compared, largest_fall
 from benchmarks.packaging import Tried
+from benchmarks.release import figures as release_figures
 from benchmarks.release import version
 from benchmarks.reports import keep
 from benchmarks.timing import NoRatioError, Sides
 from tests.test_architecture import ROOT
+from workbench.errors import InputError
 
 
 def test_an_installation_that_failed_says_so_in_its_row() -> None:
@@ -52,6 +54,16 @@ def test_versions_that_differ_are_named(tmp_path: Path) -> None:
     assert version(tmp_path) == "pyproject.toml says 0.2.0; CITATION.cff says 0.1.0"
     (tmp_path / "CITATION.cff").write_text("version: 0.2.0\n")
     assert version(tmp_path) == ""
+
+
+def test_a_release_check_says_which_data_set_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def needs_data() -> list[str]:
+        raise InputError("The set pmlb:monk2 is not on this machine.")
+
+    monkeypatch.setattr("benchmarks.pages.outdated", needs_data)
+    assert release_figures(tmp_path) == "The set pmlb:monk2 is not on this machine."
 
 
 def test_a_report_becomes_a_page_with_its_pictures(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def fill(page, key, value):
 @pytest.mark.slow  # alone: an experiment in the browser from its start to its download
 def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_path: Path):
     visit(page, f"{server.url}/adversarial")
-    fill(page, "attack-images", 30)
+    fill(page, "attack-images", 12)
     page.click(".st-key-start-attack button")
     page.wait_for_selector(".st-key-attack-downloads", timeout=4 * PATIENCE)
     settled(page)
@@ -39,7 +39,7 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     page.wait_for_selector(".st-key-attack-downloads")
     settled(page)
     text = page.inner_text("[data-testid=stMain]")
-    assert "30 images attacked" in text and "What this does not show" in text
+    assert "12 images attacked" in text and "What this does not show" in text
     assert page.locator("[class*=st-key-example-]").count() == 8
     # pictures first, the controls under them, the rest folded
     above, under = (
@@ -78,7 +78,7 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     waiting.value.save_as(path)
     with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as bundle:
         settings = json.loads(bundle.read("settings.json"))
-    assert settings["images"] == 30 and settings["pool"] == "digits"
+    assert settings["images"] == 12 and settings["pool"] == "digits"
 
     page.click(".st-key-new-attack button")
     page.wait_for_selector(".st-key-start-attack")
@@ -101,12 +101,12 @@ def test_the_projects_own_model_is_attacked(page, server):
     )
     visit(page, f"{server.url}/adversarial?project={project}")
     page.wait_for_selector("text=/trained on [0-9]+ labels/")
-    fill(page, "attack-images", 20)
+    fill(page, "attack-images", 10)
     page.click(".st-key-start-attack button")
     page.wait_for_selector(".st-key-attack-downloads", timeout=4 * PATIENCE)
     settled(page)
     text = page.inner_text("[data-testid=stMain]")
-    assert "the own model of" in text and "20 images attacked" in text
+    assert "the own model of" in text and "10 images attacked" in text
     page.locator(".st-key-attack-notices summary").click()
     settled(page)
     page.click(".st-key-save-roc button")

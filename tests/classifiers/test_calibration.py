@@ -130,8 +130,10 @@ def test_labels_alone_in_their_classes_do_not_make_a_table_doubtful():
     codes = np.arange(8)
     means = 0.5 - np.eye(8)  # each class is the last one that a row without its label is taken for
     beta = cal.judge_table(means, codes, codes, np.log(1.5)).beta
-    prior = 1.5 * cal.TABLE_CENTRE * len(codes) / (len(codes) + cal.TABLE_LABELS)
-    assert beta == pytest.approx(prior, rel=0.2)
+    share = len(codes) / (len(codes) + cal.TABLE_LABELS)
+    prior = 1.5 * cal.TABLE_CENTRE * share
+    # labels that tell nothing are no reason to be modest: on tables it was right at 2.5 times as much
+    assert 2.0 * prior < beta < 3.0 * prior
     # where half of the classes have no label yet, such rows tell how often those are met
     means = np.hstack([means, np.full((8, 8), -0.5)])
     assert cal.judge_table(means, codes, codes, np.log(1.5)).beta < 0.8 * beta

@@ -260,3 +260,18 @@ def test_a_fixed_prior_mean_is_the_options_after_a_warm_start():
     cold = make_classifier("logistic-softmax", prior_mean="log-classes", geometry=geometry).fit(X, y)
     np.testing.assert_allclose(model.prior_mean_, cold.prior_mean_)
     np.testing.assert_allclose(model.predict_proba(X), cold.predict_proba(X), atol=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("logistic-softmax", {}), ("logistic-softmax-gibbs", {"n_samples": 40, "burn_in": 20})],
+)
+def test_a_large_variance_gives_probabilities(name, options):
+    """Protects against NaN where every sigma(f) of a draw underflows, and integrals of seconds an item."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(20) % 3
+    X = rng.normal(size=(20, 4)) + 3.0 * np.eye(4)[codes]
+    model = make_classifier(name, variance=1e6, random_state=0, **options).fit(X, codes)
+    p = model.predict_proba(X)
+    assert np.isfinite(p).all() and p.sum(axis=1) == pytest.approx(1.0)
+    assert np.mean(p.argmax(axis=1) == codes) > 0.9

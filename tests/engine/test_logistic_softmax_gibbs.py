@@ -35,6 +35,22 @@ def test_rates_stay_countable_when_every_class_is_unlikely():
     assert np.isfinite(counts).all() and np.isfinite(omega).all()
 
 
+@pytest.mark.parametrize(("size", "n"), [(60.0, 1), (300.0, 1), (300.0, 1000), (1000.0, 1000), (1e5, 1)])
+def test_polya_gamma_keeps_its_mean_where_latents_are_far_out(size, n):
+    """Protects against the package, whose draws are 100 times too large at 300 and NaN from 700 on."""
+    f, y = np.full((4000, 1), size), np.full((4000, 1), float(n))
+    counts, omega = augmentation(f, y, np.random.default_rng(0))
+    assert (counts == 0).all()
+    assert omega.mean() == pytest.approx(n / (2.0 * size), rel=0.02)
+    assert omega.var() == pytest.approx(n / (2.0 * size**3), rel=0.15)
+
+
+def test_no_rate_where_every_sigma_underflows():
+    with np.errstate(all="raise", under="ignore"):
+        counts, omega = augmentation(np.full((3, 2), -1e4), np.zeros((3, 2)), np.random.default_rng(0))
+    assert np.isfinite(counts).all() and np.isfinite(omega).all()
+
+
 def test_gaussian_conditional_has_the_right_moments():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((3, 3))

@@ -86,6 +86,43 @@ def test_wide_posteriors_are_as_exact_as_narrow_ones(variance):
         assert p.sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("probabilities", [softmax_probabilities, logistic_softmax_probabilities])
+def test_the_work_of_a_row_does_not_grow_with_its_variance(probabilities, monkeypatch):
+    """Protects against nodes and grid that both grow with the deviation: 1e8 exponentials a row at 1e6."""
+    counted = 0
+    exp = np.exp
+
+    def counting(x, *arguments, **options):
+        nonlocal counted
+        counted += np.size(x)
+        return exp(x, *arguments, **options)
+
+    monkeypatch.setattr(quadrature.np, "exp", counting)
+    probabilities(np.array([[100.0, 0.0, -50.0]]), np.full((1, 3), 120.0**2))
+    at_a_hundred, counted = counted, 0
+    p = probabilities(np.array([[1e3, 0.0, -500.0]]), np.full((1, 3), 1e6))
+    assert counted < 4 * at_a_hundred < 400_000
+    assert np.isfinite(p).all() and p.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("deviation", [30.0, 1e3, 1e6])
+def test_a_very_wide_posterior_compares_its_largest_values(deviation):
+    """At such deviations the softmax is the largest latent, and with two classes a normal integral."""
+    scale = np.array([1.0, 0.4])
+    mean = np.array([[0.3, -0.2], [2.0, 0.0], [-1.0, 1.0]]) * deviation
+    spread = np.broadcast_to((scale * deviation) ** 2, mean.shape)
+    shares = norm.cdf((mean[:, 0] - mean[:, 1]) / np.sqrt(deviation**2 * (scale**2).sum() + np.pi**2 / 3))
+    assert softmax_probabilities(mean, spread)[:, 0] == pytest.approx(shares, abs=1e-4)
+    assert logistic_softmax_probabilities(mean - 9.0 * deviation, spread)[:, 0] == pytest.approx(
+        shares, abs=1e-4
+    )
+    beside_a_narrow_one = np.array([[0.3 * deviation, 2.0, 1.0]])
+    narrow = np.array([[deviation**2, 0.0, 0.0]])
+    p = softmax_probabilities(beside_a_narrow_one, narrow)[0]
+    assert p[1] / p[2] == pytest.approx(np.e, rel=20.0 / deviation + 1e-3)
+    assert p[0] == pytest.approx(norm.cdf(0.3), abs=2.0 / deviation + 1e-4)
+
+
 def test_a_wide_row_leaves_its_neighbours_alone():
     mean, variance = np.zeros((3, 4)), np.array([[1.0] * 4, [200.0] * 4, [2.0] * 4])
     mean[:, 0] = 1.0

@@ -17,6 +17,7 @@ PRIOR_SPREAD = 0.5  # of log beta
 TABLE_CENTRE = 0.5  # times the prior's beta
 OWN_CENTRE = 10.0  # times the former, of the power of probabilities that a likelihood of its own gives
 TABLE_LABELS = 8.0  # beta times n / (n + this)
+TABLE_ALONE = 1.75  # the former takes that much too much where all labels are alone in their classes
 TABLE_TRUST = 20.0  # labels left out count n / (n + this): the spread of log beta is the root of that
 
 
@@ -191,7 +192,8 @@ def judge_table(means: Floats, codes: Ints, rows: Ints, centre: float) -> LeftOu
 
     Left out one by one, a handful of labels look surer than new items are: the columns, the length scale and
     the points were chosen beside them. A label alone in its class is then wrong whatever the model is
-    worth: together such labels count as the classes without a label, and one more.
+    worth: together such labels count as the classes without a label, and one more. What the others would say
+    is missing: beta rises with their share.
 
     Args:
         means: [n, C] that did not see their rows.
@@ -203,13 +205,14 @@ def judge_table(means: Floats, codes: Ints, rows: Ints, centre: float) -> LeftOu
     labels = np.bincount(codes, minlength=means.shape[1])
     alone = labels == 1
     weight = min(1.0, (1 + (labels == 0).sum()) / max(1, alone.sum()))
+    silent = (1.0 - weight) * alone.sum() / n  # share of the labels that does not count
     return judge(
         means,
         codes[rows],
         rows,
         centre + float(np.log(TABLE_CENTRE)),
         spread=float(np.sqrt(n / (n + TABLE_TRUST))),
-        share=n / (n + TABLE_LABELS),
+        share=n / (n + TABLE_LABELS) * (1.0 + TABLE_ALONE * silent),
         weights=np.where(alone[codes[rows]], weight, 1.0),
     )
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.arrays import Floats, Ints
+from workbench.classifiers.calibration import softmax
 from workbench.classifiers.gp import ClosedFormClassifier, KernelClassifier
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
@@ -289,7 +290,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
 
     def _probabilities(self, X: Floats, without: Ints | None = None) -> Floats:
         """Means over the draws; of the posterior without the rows' own labels where these are given."""
-        from scipy.special import expit
+        from scipy.special import log_expit
 
         S, N, C = self.samples_.shape
         flat = self.samples_.transpose(1, 0, 2).reshape(N, S * C)
@@ -303,12 +304,11 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
             residual -= np.einsum("np,np->n", phi, phi)
             f = self._centre + (phi @ flat).reshape(len(phi), S, C)
             f += np.sqrt(np.maximum(residual, 0.0))[:, None, None] * self.noise_
-            s = expit(f)
-            if without is None:
-                s /= s.sum(axis=2, keepdims=True)
-            else:
-                s /= np.take_along_axis(s, without[part, None, None], axis=2)
-            out[part] = s.mean(axis=1)
+            log_s = log_expit(f)  # sigma(f) itself is 0 for all classes of far draws
+            if without is not None:
+                log_s -= np.take_along_axis(log_s, without[part, None, None], axis=2)
+                log_s -= log_s.max(axis=(1, 2), keepdims=True)
+            out[part] = (softmax(log_s) if without is None else np.exp(log_s)).mean(axis=1)
         return out / out.sum(axis=1, keepdims=True)
 
 

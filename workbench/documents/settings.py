@@ -62,7 +62,7 @@ def with_settings(
     def change(function: F) -> F:
         own = signature(function)
         parameters = [each for each in own.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
-        lines = ""
+        lines = []
         for name, setting in settings_of(schema).items():
             annotation = None if name in own.parameters else kind(setting)
             if annotation is not None:
@@ -70,9 +70,12 @@ def with_settings(
                 parameters.append(
                     Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
                 )
-                lines += f"            {name}: {setting.description}\n"
+                lines.append(f"{name}: {setting.description}\n")
         vars(function)["__signature__"] = own.replace(parameters=parameters)
-        function.__doc__ = re.sub(r" +settings: .*\n", lambda _: lines, function.__doc__ or "")
+        text = function.__doc__ or ""
+        function.__doc__ = re.sub(
+            r"( +)settings: .*\n", lambda m: "".join(m[1] + line for line in lines), text
+        )
         return function
 
     return change

@@ -114,23 +114,26 @@ class StationaryKernel:
         A, B = X / length, Z.astype(X.dtype, copy=False) / length
         return self.of_scaled(A, B, np.einsum("pd,pd->p", B, B))
 
-    def of_scaled(self, A: Floats, B: Floats, squares: Floats) -> Floats:
+    def of_scaled(self, A: Floats, B: Floats, squares: Floats, slope: float = 0.0) -> Floats:
         """K between rows already divided by the length scale.
 
         Args:
             A: [N, D].
             B: [P, D].
             squares: [P] squared norms of B, which callers in a loop keep.
+            slope: times a'b is added.
         """
-        if self.name != "squared-exponential":
-            return stationary(self.name, A, B, np.asarray(self.variance, dtype=A.dtype))
-        # exponents a'b - |a|^2/2 - |b|^2/2 + log v, built in place: half the passes over K
         K: Floats = A @ B.T
+        straight = K * K.dtype.type(slope) if slope else K.dtype.type(0.0)
+        if self.name != "squared-exponential":
+            return stationary(self.name, A, B, np.asarray(self.variance, dtype=A.dtype)) + straight
+        # exponents a'b - |a|^2/2 - |b|^2/2 + log v, built in place: half the passes over K
         top = K.dtype.type(np.log(self.variance))
         K -= 0.5 * np.einsum("nd,nd->n", A, A)[:, None]
         K -= 0.5 * squares - top
         np.minimum(K, top, out=K)
-        return np.exp(K, out=K)
+        np.exp(K, out=K)
+        return np.add(K, straight, out=K) if slope else K
 
     def diagonal(self, X: Floats) -> Floats:
         """[N] values k(x, x) = variance."""
@@ -187,9 +190,7 @@ class SlopedKernel:
         """K [N, P] between X [N, D] and Z [P, D], in X's precision."""
         length: Floats = np.asarray(self.inner.length_scale, dtype=X.dtype)
         A, B = X / length, Z.astype(X.dtype, copy=False) / length
-        K = self.inner.of_scaled(A, B, np.einsum("pd,pd->p", B, B))
-        K += X.dtype.type(self.slope) * (A @ B.T)
-        return K
+        return self.inner.of_scaled(A, B, np.einsum("pd,pd->p", B, B), self.slope)
 
     def diagonal(self, X: Floats) -> Floats:
         """[N] values k(x, x)."""

@@ -28,6 +28,9 @@ from workbench.progress import FitCallback
 # A rate of 1e9 pins sigma(f) to 1e-9 already; beyond, Poisson counts leave the integers.
 _LARGEST_RATE = 1e9
 _TINY = 1e-300
+# from here on PG(b, c) is an inverse Gaussian of mean b / 2c and shape b^2 / 4, up to exp(-c); the package
+# gives 100 times the mean at PG(1, 300), and NaN from 700 on
+_FAR = 50.0
 
 
 class Draws(NamedTuple):
@@ -155,12 +158,16 @@ def gibbs_step(
 
 def augmentation(f: Floats, y: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """N [N, C] and omega [N, C] given f [N, C] and one-hot y [N, C]."""
-    rate = np.minimum(rng.exponential(size=len(f)) / expit(f).sum(axis=1), _LARGEST_RATE)
+    rate = np.minimum(rng.exponential(size=len(f)) / np.maximum(expit(f).sum(axis=1), _TINY), _LARGEST_RATE)
     counts = rng.poisson(rate[:, None] * expit(-f)).astype(np.float64)
     shape = y + counts
     omega = np.zeros_like(f)
+    size = np.abs(f)
     is_positive = shape > 0  # PG(0, c) is a point mass at 0, which the sampler refuses
-    omega[is_positive] = _polya_gamma()(shape[is_positive], np.abs(f[is_positive]), random_state=rng)
+    is_far = is_positive & (size > _FAR)
+    is_near = is_positive & ~is_far
+    omega[is_near] = _polya_gamma()(shape[is_near], size[is_near], random_state=rng)
+    omega[is_far] = rng.wald(0.5 * shape[is_far] / size[is_far], 0.25 * shape[is_far] ** 2)
     return counts, omega
 
 

@@ -108,16 +108,13 @@ def ascend(
     dtype = _dtype(state)
     run, flags = compiled(likelihood, dtype.name), prior.tensors(dtype)
     slack = _SLACK[dtype.name]
-    # traced functions themselves: calling them skips the matching of signatures, a tenth of a sweep
-    sums, advance = run.sums.get_concrete_function(), run.advance.get_concrete_function()
-    state = State(*(tf.convert_to_tensor(part) for part in state))
-    totals = _pass(sums, blocks, state)
+    totals = _pass(run.sums, blocks, state)
     best = float(totals.value) - float(run.penalty(state, flags))
     trace = [best]
     rho, small, steps, stopped = float(rate), 0, 0, False
     while steps < sweeps and small < 2:
-        candidate, penalty = advance(state, totals, tf.constant(rho, dtype), flags)
-        found_there = _pass(sums, blocks, candidate)
+        candidate, penalty = run.advance(state, totals, dtype.type(rho), flags)
+        found_there = _pass(run.sums, blocks, candidate)
         value = float(found_there.value) - float(penalty)
         steps += 1
         if not value >= best:  # lower, or not a number: the step left the positive definite cone
@@ -252,7 +249,7 @@ def _pass(sums: Any, blocks: Iterable[Block], state: State) -> Sums:
     """Sums over all blocks."""
     total: Sums | None = None
     for block in blocks:
-        part = Sums(*sums(Block(*(tf.convert_to_tensor(a) for a in block)), state))
+        part = Sums(*sums(block, state))
         total = part if total is None else Sums(*(a + b for a, b in zip(total, part, strict=True)))
     assert total is not None
     return total

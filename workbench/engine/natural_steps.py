@@ -6,7 +6,7 @@ The equations are in the docstring of `workbench.engine.natural_gradient`, whose
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,9 +162,8 @@ def _penalty(state: State, prior: Any) -> Any:
 
 @cache
 def _traced_penalty(dtype: Any) -> Any:
-    # of no likelihood: a trace for each would be one too many for TensorFlow, which warns
     of = _Specs(dtype)
-    return tf.function(_penalty, input_signature=[of.state, of.prior])
+    return Traced(_penalty, of.state, of.prior)
 
 
 def _identity(gram: Any) -> Any:
@@ -191,6 +190,33 @@ class _Specs:
         return tf.TensorSpec(shape, dtype)
 
 
+class Traced:
+    """A function that is traced once, at its first call, and called without the matching of signatures.
+
+    TensorFlow counts the traces of a method over all objects that have it: with five likelihoods in a process
+    it warned of functions that are traced again and again.
+
+    Args:
+        body: takes and gives tuples of tensors.
+        signature: of its arguments.
+
+    Attributes:
+        function: the `tf.function`.
+    """
+
+    def __init__(self, body: Any, *signature: Any) -> None:
+        self.function = tf.function(body, input_signature=list(signature))
+
+    @cached_property
+    def concrete(self) -> Any:
+        """The traced function itself, of tensors: a tenth of a sweep faster."""
+        return self.function.get_concrete_function()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The body's result for tuples of arrays or tensors."""
+        return self.concrete(*tf.nest.map_structure(tf.convert_to_tensor, arguments))
+
+
 class Compiled:
     """The compiled functions of one likelihood and dtype; each takes and gives the tuples above.
 
@@ -212,15 +238,12 @@ class Compiled:
         self.dtype = dtype
         of = _Specs(dtype)
 
-        def traced(method: Any, *signature: Any) -> Any:
-            return tf.function(method, input_signature=list(signature))
-
-        self.sums = traced(self._sums_by_chunks, of.block, of.state)
-        self.sites = traced(self._sites, of.block, of.state)
-        self.advance = traced(self._advance, of.state, of.sums, of.number, of.prior)
+        self.sums = Traced(self._sums_by_chunks, of.block, of.state)
+        self.sites = Traced(self._sites, of.block, of.state)
+        self.advance = Traced(self._advance, of.state, of.sums, of.number, of.prior)
         self.penalty = _traced_penalty(dtype)
-        self.scheduled = traced(self._scheduled, of.block, of.state, of.plan, of.vector, of.prior)
-        self.adaptive = traced(self._adaptive, of.block, of.state, of.plan, of.drift, of.number, of.prior)
+        self.scheduled = Traced(self._scheduled, of.block, of.state, of.plan, of.vector, of.prior)
+        self.adaptive = Traced(self._adaptive, of.block, of.state, of.plan, of.drift, of.number, of.prior)
 
     def _sums_by_chunks(self, block: Any, state: Any) -> Any:
         size = self.likelihood.chunk_rows(tf.shape(block.targets)[1])
@@ -348,9 +371,3 @@ def compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
 @lru_cache(maxsize=KEPT)
 def _compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
     return Compiled(likelihood, tf.as_dtype(dtype_name))
-
-
-def trace_count(likelihood: SiteLikelihood, dtype: str = "float64") -> int:
-    """Number of traces of the step in this process for a likelihood object, for tests and the doctor."""
-    run = compiled(likelihood, dtype)
-    return max(f.experimental_get_tracing_count() for f in (run.sums, run.advance))

@@ -11,9 +11,10 @@ which converges geometrically because the integrand is analytic in a strip aroun
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
-from scipy.special import log_expit
+from scipy.special import log_expit, ndtr
 
 from workbench.arrays import Array, Floats
 
@@ -21,11 +22,9 @@ NODES = 32  # Gauss-Hermite, per class
 FEW = 20  # where no deviation is above 2
 ROUGH = 10  # of probabilities that only choose something: to about 1e-3
 WIDE = 3.5  # deviations from which on Gauss-Hermite misses what lies between its nodes
-_ENDS, _APART = (
-    6.5,
-    0.9,
-)  # of even grids: their ends in deviations, their step in units of the function's rise
-STEP, LOGISTIC_STEP = 1.0, 0.75  # of z: to about 1e-4, and 1e-5 of the total
+_CELL = 0.75  # of a latent, in units of the function's rise
+_EDGES = _CELL * np.arange(-36.0, 22.0)  # of cells around the rise
+STEP, FINE_STEP = 1.0, 0.75  # of z: to about 1e-4, and 1e-5 of the total
 REACH = 4.5  # deviations
 BELOW, ABOVE = 3.7, 14.0  # where exp(-l a) is 3e-18, where it misses 1 by 8e-7
 _CHUNK = 1 << 19  # numbers in the largest temporary
@@ -42,31 +41,6 @@ def gauss_hermite(nodes: int) -> tuple[Floats, Floats]:
         nodes [Q], weights [Q] summing to 1.
     """
     x, w = np.polynomial.hermite_e.hermegauss(nodes)
-    return x, w / w.sum()
-
-
-def nodes_for(deviation: float, nodes: int) -> tuple[Floats, Floats]:
-    """Nodes and weights for E[g(Z)] of a g that rises or falls over a length of 1 / deviation.
-
-    Gauss-Hermite up to a deviation of 3.5; beyond that its nodes stand further apart than the rise, and an
-    even grid takes their place, which converges geometrically for such functions (Trefethen & Weideman 2014).
-
-    Args:
-        deviation: of the Gaussian, in units of the rise.
-        nodes: of Gauss-Hermite.
-
-    Returns:
-        nodes [Q], weights [Q] summing to 1.
-    """
-    if deviation <= WIDE:
-        return gauss_hermite(nodes)
-    return _even(int(np.ceil(2.0 * _ENDS * deviation / _APART / 16.0)) * 16)
-
-
-@cache
-def _even(nodes: int) -> tuple[Floats, Floats]:
-    x = np.linspace(-_ENDS, _ENDS, nodes)
-    w = np.exp(-0.5 * x * x)
     return x, w / w.sum()
 
 
@@ -95,7 +69,7 @@ def logistic_softmax_probabilities(mean: Array, variance: Array, *, rough: bool 
     Returns:
         [N, C] float64, rows sum to 1.
     """
-    return _shares(mean, variance, log_expit, ROUGH if rough else NODES, LOGISTIC_STEP)
+    return _shares(mean, variance, log_expit, ROUGH if rough else NODES, FINE_STEP)
 
 
 def _shares(
@@ -106,29 +80,81 @@ def _shares(
     deviation = np.sqrt(np.asarray(variance, dtype=np.float64))
     n, C = mean.shape
     out = np.zeros((n, C))
-    low = log_of(mean - REACH * deviation).max(axis=1, initial=-np.inf) - BELOW
-    high = log_of(mean + REACH * deviation).max(axis=1, initial=-np.inf) + ABOVE + np.log(C)
+    reach = [log_of(mean + side * deviation).max(axis=1, initial=-np.inf) for side in (-REACH, REACH)]
+    ends = [reach[0] - BELOW, reach[1] + ABOVE + np.log(C)]
     # grid and nodes depend on the item alone, so an item's answer does not depend on its neighbours
-    sizes = 4 * np.ceil(((high - low) / step + 1.0) / 4.0).astype(np.int64)
     widest = deviation.max(axis=1, initial=0.0)
-    # 0 for the few nodes, 1 for the more, then by the whole deviation
-    kinds = np.where(widest <= 2.0, 0, np.where(widest <= WIDE, 1, np.ceil(widest))).astype(np.int64)
+    kinds = (widest > 2.0).astype(np.int64) + (widest > WIDE)
+    lengths = np.where(kinds < 2, (ends[1] - ends[0]) / step, _even(ends[1], *reach) - _even(ends[0], *reach))
+    sizes = 4 * np.ceil((lengths + 1.0) / 4.0).astype(np.int64)
     for size, kind in np.unique(np.stack([sizes, kinds], axis=1), axis=0):
-        x, w = nodes_for(float(kind), nodes if kind else min(nodes, FEW))
-        decay = np.exp(-step * np.arange(size))
+        x, w = gauss_hermite(nodes if kind else min(nodes, FEW))
         group = np.flatnonzero((sizes == size) & (kinds == kind))
-        share = max(1, _CHUNK // (C * len(x) * int(size)))
+        numbers = C * (len(_EDGES) if kind == 2 else len(x))
+        share = max(1, _CHUNK // (numbers * int(size)))
         for first in range(0, len(group), share):
             rows = group[first : first + share]
+            low, *limits = (part[rows, None] for part in (ends[0], *reach))
             log_a = log_of(mean[rows, :, None] + deviation[rows, :, None] * x)  # [n, C, Q]
             # beyond 700 the inner exponential is zero either way
-            start = np.exp(np.minimum(log_a - low[rows, None, None], 700.0))[:, :, None]
-            few = max(1, _CHUNK // start.size)
+            start = np.exp(np.minimum(log_a - low[:, None], 700.0))[:, :, None]
+            few = max(1, _CHUNK // (numbers * len(rows)))
             for place in range(0, int(size), few):
-                t = start * decay[place : place + few, None]
+                above: Any = step * np.arange(place, min(place + few, int(size)))[None]
+                stands: Any = 1.0
+                if kind == 2:
+                    above, stands = _graded(_even(low, *limits) + above / step, *limits)
+                    above = above - low
+                t = start * np.exp(-above)[:, None, :, None]
                 e = np.exp(-t)
-                survive = np.maximum(e @ w, 1e-300)  # [n, C, G]
-                joint = np.exp(np.log(survive).sum(axis=1, keepdims=True))
+                survive = e @ w  # [n, C, G]
                 t *= e
-                out[rows] += ((t @ w) / survive * joint).sum(axis=2)
+                density = t @ w
+                if kind == 2:
+                    of_wide = _of_wide(mean[rows], deviation[rows], low + above, log_of)
+                    is_wide = deviation[rows, :, None] > WIDE
+                    survive, density = np.where(is_wide, of_wide, (survive, density))
+                survive = np.maximum(survive, 1e-300)
+                joint = np.exp(np.log(survive).sum(axis=1)) * stands
+                out[rows] += (density / survive * joint[:, None]).sum(axis=2)
     return out / out.sum(axis=1, keepdims=True)
+
+
+_UNIT = 2.0 * REACH
+
+
+def _even(z: Floats, lowest: Floats, highest: Floats) -> Floats:
+    """A scale for z = -log l in which an even grid is finest where the largest value can begin and end.
+
+    A class whose Gaussian is cut off at these varies at a distance from them only over a share of that
+    distance: with p and q the distances from both in units of 2 REACH, the scale is asinh p + asinh q.
+    """
+    ends: Floats = np.arcsinh((z - lowest) / _UNIT) + np.arcsinh((z - highest) / _UNIT)
+    return ends * (_UNIT / FINE_STEP)
+
+
+def _graded(even: Floats, lowest: Floats, highest: Floats) -> tuple[Floats, Floats]:
+    """The z of a place in that scale, and the length that a step there stands for."""
+    y = even * (0.5 * FINE_STEP / _UNIT)
+    half = 0.5 * (highest - lowest) / _UNIT
+    u = np.sinh(y) * np.sqrt(1.0 + (half / np.cosh(y)) ** 2)
+    stands = 1.0 / (1.0 / np.hypot(1.0, u + half) + 1.0 / np.hypot(1.0, u - half))
+    return 0.5 * (lowest + highest) + _UNIT * u, stands
+
+
+def _of_wide(mean: Floats, deviation: Floats, z: Floats, log_of: Callable[[Floats], Floats]) -> Floats:
+    """E[exp(-l a)] and E[l a exp(-l a)] [2, n, C, G] of classes with deviations above `WIDE`.
+
+    The rise of the function is taken apart, not the Gaussian: E g(f) = g(-inf) + sum_j (g(e_j+1) - g(e_j))
+    P(f > u), u even in the cell from e_j to e_j+1. What it costs does not depend on the deviation.
+    """
+    edges = np.minimum(z, log_of(np.array(np.inf)))[:, :, None] + _EDGES  # [n, G, J + 1]
+    t = np.exp(np.minimum(log_of(edges) - z[:, :, None], 700.0))
+    e = np.exp(-t)
+    cells = edges[:, None, :, 1:] - 0.5 * _CELL
+    root = np.sqrt(np.maximum(deviation, 1.0) ** 2 - _CELL**2 / 12.0)[:, :, None, None]
+    beyond = ndtr((mean[:, :, None, None] - cells) / root)  # [n, C, G, J]
+    rises = np.stack([np.diff(e), np.diff(t * e)])[:, :, None]
+    result: Floats = (rises * beyond).sum(axis=4)
+    result[0] += 1.0
+    return result

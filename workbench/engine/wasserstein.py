@@ -383,11 +383,6 @@ def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
     return run
 
 
-def trace_count(network: str, input_shape: Shape, printed: bool = False) -> int:
-    """Number of traces of the training step in this process, for tests and the doctor."""
-    return compiled(network, input_shape, printed).experimental_get_tracing_count()
-
-
 def train(
     network: str,
     input_shape: Shape,

@@ -37,8 +37,9 @@ def mail(home: Path, tmp_path: Path) -> Iterator[Session]:
     )
     for column, (name, wrong) in enumerate((("fraud", 5), ("urgent", 6))):
         one = session.question(name)
-        for item in range(len(rows)):
-            one.items.label(item, "yes" if (rows[item, column] > 0) ^ (item == wrong) else "no")
+        yes = (rows[:, column] > 0) ^ (np.arange(len(rows)) == wrong)
+        for label, chosen in (("yes", yes), ("no", ~yes)):
+            one.items.label(np.flatnonzero(chosen).tolist(), label)
         one.refit()
     current.keep(session)
     yield session

@@ -256,6 +256,7 @@ def test_a_bundle_that_was_brought_is_opened_once_at_a_press(
     assert Store.open().events(made.id) == session.store.events(session.id)
 
 
+@pytest.mark.slow  # alone: a process that answers for every kind of file, without the engine
 def test_the_server_needs_no_engine_for_files(session: Session, tmp_path: Path) -> None:
     """In a process of its own: this one has imported everything for other tests."""
     bundle = tmp_path / "b.zip"

@@ -4,7 +4,7 @@ from alembic import op
 
 from workbench.store.schema import metadata
 
-revision = "0015"
+revision = "0016"
 down_revision = None
 branch_labels = None
 depends_on = None
