@@ -116,9 +116,9 @@ def test_a_change_of_the_model_has_the_types_of_the_settings() -> None:
         ({"options": [1]}, r"'options' is \[1\]: input should be a valid dictionary"),
     ],
 )
-def test_a_setting_that_cannot_be_is_named(settings: dict[str, object], says: str) -> None:
+def test_a_setting_that_cannot_be_is_named(settings: dict[str, object], says: str, store: Store) -> None:
     with pytest.raises(InputError, match=f"The project cannot be made: .*{says}"):
-        Session.create("iris", **settings)
+        Session.create("iris", store=store, **settings)
 
 
 def test_other_documents_have_fields_and_no_settings() -> None:
