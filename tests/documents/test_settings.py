@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.main import get_command
 
@@ -17,6 +19,7 @@ from workbench.documents.projects import ProjectSettings, QuestionSettings, Sett
 from workbench.documents.settings import settings_of
 from workbench.errors import InputError
 from workbench.sessions import Session
+from workbench.sessions.spec import RunSpec
 from workbench.store import Store
 
 MADE_UP = '''
@@ -119,6 +122,13 @@ def test_a_change_of_the_model_has_the_types_of_the_settings() -> None:
 def test_a_setting_that_cannot_be_is_named(settings: dict[str, object], says: str, store: Store) -> None:
     with pytest.raises(InputError, match=f"The project cannot be made: .*{says}"):
         Session.create("iris", store=store, **settings)
+
+
+@pytest.mark.parametrize("make", [lambda **o: Session.create("iris", **o), lambda **o: RunSpec(**o)])
+def test_an_option_that_no_file_holds_is_refused_with_a_sentence(make: Callable[..., object]) -> None:
+    for value in (np.arange(3), {1, 2}, [(object(),)]):
+        with pytest.raises(InputError, match="options are numbers, texts, true / false and lists of them"):
+            make(options={"kernel": value})
 
 
 def test_other_documents_have_fields_and_no_settings() -> None:

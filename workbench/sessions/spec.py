@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,12 +63,6 @@ class RunSpec(RunSettings):
         parse_initial(self.initial)
         check_guess(self.guess, self.initial)
         object.__setattr__(self, "guess", tuple(self.guess))
-        try:
-            json.dumps([dict(self.pool_options), dict(self.options)], allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"Options must be numbers, texts, true/false or lists of them: {error}."
-            ) from error
         object.__setattr__(self, "options", with_choice(self.classifier, self.options))
         for name in ("classifier", "policy", "selector", "options"):  # what was vouched for is so in workers
             object.__setattr__(self, name, typed(getattr(self, name)))
