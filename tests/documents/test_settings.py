@@ -138,3 +138,10 @@ def test_other_documents_have_fields_and_no_settings() -> None:
         InputError, match=r"no field 'ranks' \(did you mean 'rank'\?\); there are item, label"
     ):
         checked(CertificateApart, {"item": "a", "label": "b", "rank": 1, "ranks": 2}, "It")
+
+
+def test_numbers_of_numpy_are_taken_as_pythons(store: Store) -> None:
+    session = Session.create("iris", uniform_share=np.float32(0.5), seed=np.int64(3), store=store)
+    assert session.settings["uniform_share"] == 0.5 and session.settings["seed"] == 3
+    spec = RunSpec("iris", seed=np.int64(1), budget=np.int64(4))
+    assert type(spec.seed) is int and type(spec.budget) is int

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.documents.checking import checked_settings
+from workbench.documents.checking import checked_settings, plain
 from workbench.documents.fields import Name, Seed, Word
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
@@ -59,6 +59,7 @@ class RunSpec(RunSettings):
     seed: Seed = 0
 
     def __post_init__(self) -> None:
+        vars(self).update(plain(vars(self)))
         checked_settings(RunSpec, vars(self), "The run", "cannot be made")
         parse_initial(self.initial)
         check_guess(self.guess, self.initial)
