@@ -11,7 +11,7 @@ from workbench.sessions import ArrayOracle, Checkpoint, RunSpec, Session, simula
 from workbench.sessions.spec import with_choice
 from workbench.store import Store
 from workbench.studies import StudySpec
-from workbench.studies.study import load_study, study_document, study_from
+from workbench.studies.study import load_study, study_from
 
 SPEC = RunSpec("iris", policy="margin", budget=22, seed=1, options={"n_inducing": 16})
 
@@ -37,9 +37,9 @@ def test_studies_too(tmp_path):
         "large-margin": "auto",
         "logistic-regression": None,
     }
-    assert study_from(json.loads(json.dumps(study_document(new)))) == new
+    assert study_from(json.loads(json.dumps(new.to_json()))) == new
     fixed = StudySpec("s", seeds=1, options={"choice": "fixed"})
-    assert study_from(study_document(fixed)) == fixed
+    assert study_from(fixed.to_json()) == fixed
     written = tmp_path / "mine.toml"
     written.write_text('pools = ["iris"]\n', encoding="utf-8")
     assert load_study(written).options == {"choice": "auto"}

@@ -19,7 +19,7 @@ from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items
 from workbench.sessions.spec import MEASURED
 from workbench.studies.spec import StudySpec
-from workbench.studies.study import study_document, study_from
+from workbench.studies.study import study_from
 
 
 def test_the_sample_is_a_function_of_items_seed_and_size() -> None:
@@ -51,9 +51,9 @@ def test_a_document_that_does_not_say_means_all_test_items() -> None:
         assert RunSpec.from_json(spec.to_json()) == spec
     assert RunSpec.from_json({"pool": "iris"}).measured == 0
     for study in (StudySpec("a"), StudySpec("a", measured=50)):
-        assert study_from(study_document(study)) == study
+        assert study_from(study.to_json()) == study
         assert {run.measured for run in study.runs()} == {study.measured}
-    with pytest.raises(InputError, match="0 for all of them"):
+    with pytest.raises(InputError, match="'measured' is -1"):
         RunSpec("iris", measured=-1)
 
 

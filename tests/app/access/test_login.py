@@ -28,7 +28,6 @@ from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.store import Store
 from workbench.studies import StudySpec
-from workbench.studies.study import study_document
 
 MAIN = Path(__file__).resolve().parents[3] / "workbench" / "main.py"
 AUTH = """[auth]
@@ -540,9 +539,8 @@ def test_a_comparison_is_of_its_project_or_of_whoever_started_it(
     assert ann is not None and bob is not None
     store = Store.open()
     private = Session.create("iris", owner=ann.key).id
-    spec = study_document(
-        StudySpec("s", ("iris",), ("logistic-regression",), ("margin",), seeds=1, budget=12)
-    )
+    study = StudySpec("s", ("iris",), ("logistic-regression",), ("margin",), seeds=1, budget=12)
+    spec = study.to_json()
     for name, project, owner in (
         ("of-project", private, ann.key),
         ("of-ann", None, ann.key),

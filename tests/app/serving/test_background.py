@@ -207,8 +207,8 @@ def test_nothing_that_pages_compute_leaves_the_engine_in_the_server(home: Path) 
     session = labelled(Session.create("iris", policy="margin", annotator="ann"))
     code = (
         "import sys\n"
-        "from workbench.app.access import current; from workbench.app.compare import comparison, robustness\n"
-        "from workbench.app.compare import stopping; from workbench.app.label import oracle\n"
+        "from workbench.app.access import current; from workbench.app.label import oracle\n"
+        "from workbench.app.compare import attack_form, comparison, stopping\n"
         "from workbench.app.lessons import lessons; from workbench.app.serving import evaluation\n"
         "from workbench.app.uncertainty import mapping\n"
         "from workbench.studies import StudySpec\n"
@@ -221,7 +221,7 @@ def test_nothing_that_pages_compute_leaves_the_engine_in_the_server(home: Path) 
         "runs = StudySpec('x', ('iris',), ('large-margin',), ('margin',), seeds=1, budget=2)\n"
         "jobs.append(comparison.job_of(comparison.start(runs)))\n"
         "attack = AttackSpec('digits', n_train=60, n_test=20, strengths=(0.0, 0.1), attacks=('fgsm',))\n"
-        "jobs.append(robustness.job_of(robustness.start(attack)))\n"
+        "jobs.append(attack_form.job_of(attack_form.start(attack)))\n"
         "lesson = lessons.find('two-doubts'); jobs.append(lessons.start(lesson, lesson.preset))\n"
         "for job in jobs: job.wait(); assert job.status == 'done', (job.kind, job.error, job.details)\n"
         "print([name for name in ('tensorflow', 'gpflow') if name in sys.modules])"
