@@ -165,7 +165,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
                 fit.classes, fit.calibration = range(C), None
                 here = report.part(0.5 + part / 4, 0.75 + part / 4).callback
                 scores[half] = fit._fitted_to(X[rest], codes[rest], here, None, None)._scores(X[half])
-        return cal.judge_table(scores, codes, np.arange(n), centre).beta
+        return float(cal.judge_table(scores, codes, np.arange(n), centre).beta)
 
     def _features(self, X: Array) -> Floats:
         from workbench.engine import network_training
