@@ -204,8 +204,8 @@ class SoftmaxNetClassifier(_NetworkClassifier):
         learning_rate: Adam's, falling linearly to a twentieth.
         min_steps: steps at least, however few the labels.
         calibration: "held-out" multiplies the last layer by one temperature, which changes no class: from
-            four labels on it is chosen by two more fits, each on half of the labels, on the other half, so
-            that a fit takes about twice as long. None leaves the layer as training made it.
+            four labels on it is chosen by two more fits, each on half of the labels, on the other half: with
+            few labels three times the work, with many twice. None leaves the layer as training made it.
         random_state: seed.
     """
 
