@@ -39,6 +39,9 @@ os.environ.setdefault("STREAMLIT_SERVER_FILE_WATCHER_TYPE", "none")
 # learnt features stay out of the cache of whoever runs the tests
 os.environ.setdefault("WORKBENCH_FEATURES", tempfile.mkdtemp(prefix="workbench-features-"))
 
+# a test that names no home never opens the projects of whoever runs the tests
+os.environ["WORKBENCH_HOME"] = tempfile.mkdtemp(prefix="workbench-home-")
+
 BROWSER = Path(__file__).resolve().parent / "browser"
 # two halves of about equal length; whatever is new falls into the second
 DESK = ("adversarial", "big_pool", "comparing", "grid_and_classes", "images", "labelling", "log_in", "proxy")

@@ -235,10 +235,12 @@ def pixels(m: Any, rows: Any) -> Any:
 def resized(image: Any, size: Any) -> Any:
     """Box average of an image to [*size(, 3)]."""
     for axis, n in enumerate(size):
-        m, step = image.shape[axis], image.shape[axis] / n
-        wide = max(step, 1.0)
-        place = (np.arange(m) + 0.5 - (np.arange(n)[:, None] + 0.5) * step) / wide
-        W = ((place > -0.5) & (place <= 0.5)).astype(float)
+        m, step = np.arange(image.shape[axis]), image.shape[axis] / n
+        half, centre = max(step, 1.0) / 2, (np.arange(n)[:, None] + 0.5) * step
+        # step by step as Pillow rounds, which decides at the edges of a box
+        inside = (m >= np.floor(centre - half + 0.5)) & (m < np.floor(centre + half + 0.5))
+        place = (m - centre + 0.5) * (0.5 / half)
+        W = inside & (place > -0.5) & (place <= 0.5)
         image = np.moveaxis(np.tensordot(W / W.sum(axis=1, keepdims=True), image, (1, axis)), 0, axis)
     return image.astype(np.float32)
 

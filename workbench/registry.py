@@ -322,7 +322,7 @@ def load_target(target: str) -> Any:
     """Import the "module:attribute" of a registry's entry: a constant of the package or of an installed one.
 
     Args:
-        target: for example "workbench.policies.basic:margin".
+        target: for example "workbench.policies.rowwise:margin".
 
     Returns:
         The attribute.

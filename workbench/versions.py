@@ -1,9 +1,7 @@
-"""Versions of installed packages, this program among them."""
+"""Versions of installed packages."""
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-
-PROGRAM = "workbench-labels"
 
 
 # a study writes many bundles, and reading versions takes longer than all the rest of one

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.main import get_command
 
@@ -17,6 +19,7 @@ from workbench.documents.projects import ProjectSettings, QuestionSettings, Sett
 from workbench.documents.settings import settings_of
 from workbench.errors import InputError
 from workbench.sessions import Session
+from workbench.sessions.spec import RunSpec
 from workbench.store import Store
 
 MADE_UP = '''
@@ -116,9 +119,16 @@ def test_a_change_of_the_model_has_the_types_of_the_settings() -> None:
         ({"options": [1]}, r"'options' is \[1\]: input should be a valid dictionary"),
     ],
 )
-def test_a_setting_that_cannot_be_is_named(settings: dict[str, object], says: str) -> None:
+def test_a_setting_that_cannot_be_is_named(settings: dict[str, object], says: str, store: Store) -> None:
     with pytest.raises(InputError, match=f"The project cannot be made: .*{says}"):
-        Session.create("iris", **settings)
+        Session.create("iris", store=store, **settings)
+
+
+@pytest.mark.parametrize("make", [lambda **o: Session.create("iris", **o), lambda **o: RunSpec(**o)])
+def test_an_option_that_no_file_holds_is_refused_with_a_sentence(make: Callable[..., object]) -> None:
+    for value in (np.arange(3), {1, 2}, [(object(),)]):
+        with pytest.raises(InputError, match="options are numbers, texts, true / false and lists of them"):
+            make(options={"kernel": value})
 
 
 def test_other_documents_have_fields_and_no_settings() -> None:
@@ -128,3 +138,10 @@ def test_other_documents_have_fields_and_no_settings() -> None:
         InputError, match=r"no field 'ranks' \(did you mean 'rank'\?\); there are item, label"
     ):
         checked(CertificateApart, {"item": "a", "label": "b", "rank": 1, "ranks": 2}, "It")
+
+
+def test_numbers_of_numpy_are_taken_as_pythons(store: Store) -> None:
+    session = Session.create("iris", uniform_share=np.float32(0.5), seed=np.int64(3), store=store)
+    assert session.settings["uniform_share"] == 0.5 and session.settings["seed"] == 3
+    spec = RunSpec("iris", seed=np.int64(1), budget=np.int64(4))
+    assert type(spec.seed) is int and type(spec.budget) is int

@@ -21,6 +21,7 @@ from workbench.exchange import SavedModel
 from workbench.exchange.predictor import write_predictor
 from workbench.guesses import SavedGuesses, guesses_of, stacked
 from workbench.pools import load_pool, read_rows
+from workbench.pools.features.shapes import _copies
 from workbench.pools.neighbours.graph import Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
@@ -182,6 +183,17 @@ def test_photos_by_their_shapes(bare: Path, tmp_path: Path) -> None:
     images = np.stack([np.resize(photo(rng, i % 2), (45, 37, 3)) for i in range(20)])
     np.save(tmp_path / "new.npy", images)
     compare(bare, tmp_path, model_of(pool, "logistic-regression", n=20), tmp_path / "new.npy", images)
+
+
+@pytest.mark.parametrize("side", [48, 64, 100])
+def test_photos_of_every_size_are_shrunk_as_those_of_the_pool(side: int) -> None:
+    rng = np.random.default_rng(0)
+    for height in range(5, 300):
+        form = {"canvas": (side, side), "colour": True, "white": 1.0, "copies": 1}
+        image = rng.random((height, 9, 3)).astype(np.float32)
+        (ours,) = numpy_predictor.copies_of(form, image)
+        (of_pool,) = _copies(image, (side, side), True, 1.0, 1)
+        np.testing.assert_allclose(ours, of_pool, atol=1e-5, err_msg=f"{height} pixels high")
 
 
 def test_what_numpy_alone_cannot_run_is_refused_with_a_sentence(tmp_path: Path) -> None:

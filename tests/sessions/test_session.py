@@ -439,7 +439,8 @@ def test_everything_can_be_labelled_and_then_nothing_is_asked(start: Start, iris
         ({"classes": ["a", ""]}, "needs a name"),
         ({"classes": ["a", "b" * 301]}, "at most 300 characters"),
         ({"classifier": "logistic-regression", "policy": "variation-ratio"}, "needs latent functions"),
-        ({"test_fraction": 1.5}, "'test_fraction' is 1.5"),
+        ({"test_fraction": 0.0}, "'test_fraction' is 0.0: input should be greater than 0"),
+        ({"test_fraction": 1.0}, "'test_fraction' is 1.0: input should be less than 1"),
     ],
 )
 def test_a_project_that_cannot_be(start: Start, store: Store, more: dict[str, object], message: str) -> None:

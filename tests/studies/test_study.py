@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 from dataclasses import fields, replace
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import workbench
 from tests.sessions.fakes import FAILING, FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.exchange.bundles import BundleFolder
@@ -31,7 +31,6 @@ from workbench.studies.study import (
     study_from,
 )
 from workbench.studies.workers import Failure, RunJob, simulate_remotely, unpacked
-from workbench.versions import PROGRAM, version_of
 
 SPEC = StudySpec(
     "s",
@@ -266,10 +265,9 @@ def test_a_comparison_says_which_versions_of_the_program_made_it(
 ) -> None:
     where = {"out": tmp_path / "s"} if kept == "folder" else {"store": store, "study": "s"}
     one = replace(SPEC, pools=("iris",), policies=("margin",), seeds=1)
-    simulation = import_module("workbench.sessions.simulate")
-    now = version_of(PROGRAM)
+    now = workbench.__version__
     assert made_with(run_study(one, **where)) == f"Made with Workbench {now}."  # type: ignore[arg-type]
-    monkeypatch.setattr(simulation, "version_of", lambda package: "99.0")
+    monkeypatch.setattr(workbench, "__version__", "99.0")
     result = run_study(replace(one, policies=("margin", "random")), **where)  # type: ignore[arg-type]
     assert f"{now} and 99.0: runs of different versions are no fair pairs" in made_with(result)
     assert made_with() == ""

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal, TypeVar, get_type_hints
 
+import numpy as np
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
 from workbench.documents.fields import Closed
@@ -61,8 +62,13 @@ def checked_settings(schema: type, settings: Mapping[str, Any], what: str, wrong
     Raises:
         InputError: a setting that there is not, or a value of another kind.
     """
-    model = checked(_model_of(schema), dict(settings), what, wrong=wrong, part="setting")
+    model = checked(_model_of(schema), plain(settings), what, wrong=wrong, part="setting")
     return {name: getattr(model, name) for name in settings}
+
+
+def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with Python's own numbers in the place of NumPy's, which no schema and no database takes."""
+    return {name: v.item() if isinstance(v, np.generic) else v for name, v in settings.items()}
 
 
 @cache

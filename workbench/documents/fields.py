@@ -24,23 +24,22 @@ def _is_plain(document: Mapping[str, Any]) -> Mapping[str, Any]:
 def _check_plain(value: Any, depth: int) -> None:
     if depth > 40:
         raise ValueError("it is nested too deeply")
-    if isinstance(value, Mapping):
-        for part in value.values():
+    if isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
             _check_plain(part, depth + 1)
-    elif isinstance(value, list):
-        for part in value:
-            _check_plain(part, depth + 1)
-    elif isinstance(value, float):
-        if value - value != 0:
-            raise ValueError("a number is not finite")
+    elif isinstance(value, float) and value - value != 0:
+        raise ValueError("a number is not finite")
     elif isinstance(value, int) and abs(value) >= 1 << 63:
         raise ValueError("a number has too many digits")
+    elif not isinstance(value, str | float | int | None):
+        raise ValueError("options are numbers, texts, true / false and lists of them")
 
 
 Item = Annotated[int, Field(ge=0, lt=MOST_ITEMS)]
 Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+TestShare = Annotated[float, Field(gt=0.0, lt=1.0)]
 Word = Annotated[str, Field(max_length=1_000)]
 Name = Annotated[str, Field(min_length=1, max_length=2_000)]
 Names = Annotated[tuple[Name, ...], Field(max_length=10_000, strict=False)]

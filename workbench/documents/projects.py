@@ -5,7 +5,19 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, SkipValidation, model_validator
 
-from workbench.documents.fields import Closed, Count, Document, Item, Name, Options, Seed, Share, Time, Word
+from workbench.documents.fields import (
+    Closed,
+    Count,
+    Document,
+    Item,
+    Name,
+    Options,
+    Seed,
+    Share,
+    TestShare,
+    Time,
+    Word,
+)
 
 WORTH = "worth"
 """In place of a share of items that several people label: any, where another answer is worth more."""
@@ -76,7 +88,7 @@ class QuestionSettings(Document):
         overlap: share of the items that several people label, drawn uniformly, to see how far they agree; 0
             asks about every item once. Or "worth": any item is asked about again, of another person, where
             one more answer says more than one about a new item (as ActiveLab asks, Goh & Mueller 2023).
-        people: how many people label each of these, at most.
+        people: how many people label one of the items that several people label, at most.
     """
 
     classifier: Name = "large-margin"
@@ -115,7 +127,7 @@ class ProjectSettings(QuestionSettings, extra="forbid"):
     name: str | None = None
     classes: SkipValidation[Sequence[str] | None] = None
     questions: SkipValidation[Sequence[Any] | None] = None
-    test_fraction: Share = 0.2
+    test_fraction: TestShare = 0.2
     guess: SkipValidation[Sequence[str | Mapping[str, Any]] | None] = None
     twins: Annotated[bool, Field(title="Ask about copies once")] = True
 

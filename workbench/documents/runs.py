@@ -17,6 +17,7 @@ from workbench.documents.fields import (
     Names,
     Options,
     Share,
+    TestShare,
     Word,
 )
 
@@ -48,7 +49,7 @@ class RunSettings:
     initial: Name = "one-per-class"
     budget: Count = 60
     batch: Annotated[int, Field(ge=1, lt=MOST_ITEMS)] = 1
-    test_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.2
+    test_fraction: TestShare = 0.2
     uniform_share: Share = 0.0
     measured: Count = 0
     asked_among: Count = 0

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import workbench
 from workbench.arrays import Array
 from workbench.csv_writing import csv_text, plain_cell
 from workbench.documents import runs as documents
@@ -44,7 +45,7 @@ from workbench.store.events import Event
 from workbench.store.fold import EventFold
 from workbench.store.processes import Lease, is_alive, this_process
 from workbench.store.project_state import ProjectState
-from workbench.versions import PROGRAM, version_of
+from workbench.versions import version_of
 from workbench.writing import alone_in, sweep, sync_folder, write_whole
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ _PARTS = (
     *("events.jsonl", "rounds.jsonl", "project.json", "items.npz", "state.npz"),
 )
 _LIBRARIES = (
-    PROGRAM,
     "numpy",
     "scipy",
     "scikit-learn",
@@ -548,7 +548,8 @@ def environment() -> dict[str, Any]:
             name: os.environ.get(name)
             for name in ("WORKBENCH_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         },
-        "libraries": {name: version_of(name) for name in _LIBRARIES},
+        "libraries": {"workbench-labels": workbench.__version__}
+        | {name: version_of(name) for name in _LIBRARIES},
     }
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
+import workbench
 from workbench.certificates import Certificate, Check, Promise, certificate_of, check_spent, checksum_of
 from workbench.sessions.checks import Candidates, answers_of, decided_by, plan_of
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
 from workbench.store import Event, ProjectState
 from workbench.store.events import now as utc_now
-from workbench.versions import PROGRAM, version_of
 
 
 def freezing(
@@ -137,4 +137,4 @@ def _name(key: str, state: ProjectState) -> str:
 
 def versions() -> dict[str, str]:
     """Programs that a certificate was made with: ours, and the NumPy that drew the checks."""
-    return {"workbench": version_of(PROGRAM) or "unknown", "numpy": np.__version__}
+    return {"workbench": workbench.__version__, "numpy": np.__version__}

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.classifiers import sees_pixels, title_of
 from workbench.classifiers.protocols import NO_GUESS, supports_mean
-from workbench.documents.checking import checked
+from workbench.documents.checking import checked, plain
 from workbench.documents.projects import ProjectSettings, QuestionSettings
 from workbench.errors import InputError
 from workbench.guesses import classes_in, columns_of, likely_columns, sources_of_columns
@@ -44,7 +44,7 @@ def project_settings(settings: Mapping[str, Any]) -> ProjectSettings:
     Raises:
         InputError: a setting that there is not, or a value outside its limits.
     """
-    values = {name: value for name, value in settings.items() if value is not None}
+    values = {name: value for name, value in plain(settings).items() if value is not None}
     model = checked(ProjectSettings, values, "The project", wrong="cannot be made", part="setting")
     return model.model_copy(update=values)  # names of code stay marked as typed, or as read from a file
 

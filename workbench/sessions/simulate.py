@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import workbench
 from workbench.arrays import Array, Floats, Ints
 from workbench.documents.checking import checked_settings
 from workbench.documents.runs import RunSettings
@@ -28,7 +29,6 @@ from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec, with_choice
 from workbench.sessions.start import answerable, given_items, initial_items
-from workbench.versions import PROGRAM, version_of
 
 STATE_EVERY = 1.0
 """Seconds of fitting after which another posterior is stored."""
@@ -228,7 +228,7 @@ def _rounds(
             seconds=turn.seconds,
             neighbours=turn.model.smoothing.strength,
             state=turn.model.state,
-            program=version_of(PROGRAM) or "unknown",
+            program=workbench.__version__,
             **turn.figures,
         )
         if not indices.size:

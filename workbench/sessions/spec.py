@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.documents.checking import checked_settings
+from workbench.documents.checking import checked_settings, plain
 from workbench.documents.fields import Name, Seed, Word
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
@@ -60,16 +59,11 @@ class RunSpec(RunSettings):
     seed: Seed = 0
 
     def __post_init__(self) -> None:
+        vars(self).update(plain(vars(self)))
         checked_settings(RunSpec, vars(self), "The run", "cannot be made")
         parse_initial(self.initial)
         check_guess(self.guess, self.initial)
         object.__setattr__(self, "guess", tuple(self.guess))
-        try:
-            json.dumps([dict(self.pool_options), dict(self.options)], allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"Options must be numbers, texts, true/false or lists of them: {error}."
-            ) from error
         object.__setattr__(self, "options", with_choice(self.classifier, self.options))
         for name in ("classifier", "policy", "selector", "options"):  # what was vouched for is so in workers
             object.__setattr__(self, name, typed(getattr(self, name)))

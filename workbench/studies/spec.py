@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from workbench.documents.checking import checked_settings
+from workbench.documents.checking import checked_settings, plain
 from workbench.documents.fields import Names, Word
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
@@ -37,6 +37,7 @@ class StudySpec(RunSettings):
     seeds: Annotated[int, Field(ge=1)] = 10
 
     def __post_init__(self) -> None:
+        vars(self).update(plain(vars(self)))
         checked_settings(StudySpec, vars(self), "The comparison", "cannot be made")
         for axis, values in (
             ("pool", self.pools),

@@ -159,7 +159,6 @@ def test_features_are_kept_by_what_the_encoder_is(kept, monkeypatch):
         return lambda items: np.array([[len(str(i)) * now[0], 1.0, now[0]] for i in items], np.float32)
 
     monkeypatch.setattr("workbench.pools.encoded.open_encoder", opened)
-    monkeypatch.setattr("workbench.pools.encoded.open_encoder", opened)
     data = ("text\n" + "\n".join("x" * (i + 1) for i in range(20))).encode()
     given = {"file_name": "t.csv", "text_column": "text"}
     first = load_pool(data, features="wordllama", **given)
