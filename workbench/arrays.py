@@ -1,8 +1,10 @@
-"""Array aliases shared by every floor, and arrays inside JSON documents."""
+"""Array aliases shared by every floor, arrays inside JSON documents, and a cache of what was computed."""
 
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from threading import Lock
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Ints: TypeAlias = NDArray[np.integer[Any]]
+T = TypeVar("T")
 
 _SMALLEST, _LARGEST = 1e-140, 1e140  # deviations whose squares are far from the ends of a double
 
@@ -48,6 +51,31 @@ def digest(*arrays: Array) -> bytes:
         hasher.update(f"{array.dtype.str}{array.shape}".encode())
         hasher.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
     return hasher.digest()
+
+
+class Cache(dict[Any, T]):
+    """Values of the keys asked for last, bounded in size; for several threads.
+
+    Args:
+        limit: of the sizes together; the last value stays whatever its size.
+        size: of a value; 1 unless given.
+    """
+
+    def __init__(self, limit: int, size: Callable[[T], int] = lambda _: 1) -> None:
+        self._limit, self._size, self._lock = limit, size, Lock()
+
+    def ask(self, key: Any, compute: Callable[[], T]) -> T:
+        """The value under the key, computed where it is not there: not to be written into."""
+        with self._lock:
+            if key in self:
+                value = self[key] = self.pop(key)  # to the end
+                return value
+        value = compute()
+        with self._lock:
+            self[key] = value
+            while sum(map(self._size, self.values())) > self._limit and len(self) > 1:
+                del self[next(iter(self))]
+        return value
 
 
 def standardised(features: Array, common_scale: bool) -> Array:

@@ -3,6 +3,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
+from workbench.arrays import Cache
 from workbench.classifiers import Geometry, networks
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
 from workbench.engine import network_training
@@ -131,7 +132,7 @@ def test_a_callback_stops_and_leaves_a_usable_model(digits):
     assert model.score(digits[2], digits[3]) > 0.7
 
 
-def test_temperature_is_set_on_rows_left_out(digits, monkeypatch):
+def test_temperature_is_set_on_labels_that_a_fit_did_not_see(digits, monkeypatch):
     X, y = digits[:2]
     rows_seen = []
     train = network_training.train_joint
@@ -141,15 +142,17 @@ def test_temperature_is_set_on_rows_left_out(digits, monkeypatch):
         return train(network, shape, weights, head, kernel, shift, scale, rows, *rest, **options)
 
     monkeypatch.setattr(network_training, "train_joint", spy)
-    model = LargeMarginNetClassifier(**QUICK_NET).fit(X, y)
+    by_halves = LargeMarginNetClassifier(**QUICK_NET).fit(X, y)
     LargeMarginNetClassifier(calibration="leave-one-out", **QUICK_NET).fit(X, y)
-    assert rows_seen == [760, 800]
-    assert model.head_.n_rows_ == 800 and model.beta_ > 0
+    monkeypatch.setattr(networks, "HELD_OUT_FROM", 800)
+    model = LargeMarginNetClassifier(**QUICK_NET).fit(X, y)
+    assert rows_seen == [800, 400, 400, 800, 760]
+    assert model.head_.n_rows_ == by_halves.head_.n_rows_ == 800 and min(model.beta_, by_halves.beta_) > 0
 
 
 def test_features_are_computed_once_for_the_same_rows(digits, monkeypatch):
     model = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(*digits[:2])
-    monkeypatch.setattr(networks, "_FEATURES", networks._FeatureCache())
+    monkeypatch.setattr(networks, "_FEATURES", Cache(1 << 24, np.size))
     calls = []
     compute = network_training.features_of
     monkeypatch.setattr(network_training, "features_of", lambda *a: calls.append(len(a[-1])) or compute(*a))
@@ -162,8 +165,16 @@ def test_features_are_computed_once_for_the_same_rows(digits, monkeypatch):
     assert calls.count(400) == 2
 
 
+def test_a_cache_lets_go_of_what_was_asked_for_longest_ago():
+    cache = Cache(5, len)
+    assert [cache.ask(word, lambda word=word: word) for word in ("aa", "bb", "aa", "cc")][2:] == ["aa", "cc"]
+    assert list(cache) == ["aa", "cc"]
+    assert cache.ask("aa", lambda: "never") == "aa"
+    assert cache.ask("larger", lambda: "than its limit") and list(cache) == ["larger"]
+
+
 def test_remembered_features_are_told_apart_by_more_than_a_checksum(net, digits, monkeypatch):
-    monkeypatch.setattr(networks, "_FEATURES", networks._FeatureCache())
+    monkeypatch.setattr(networks, "_FEATURES", Cache(1 << 24, np.size))
     for name in ("crc32", "adler32"):
         monkeypatch.setattr(f"zlib.{name}", lambda *_: 0)
     first, second = digits[2][:50], digits[2][50:100]
@@ -183,3 +194,37 @@ def test_there_are_no_features_without_labels():
     model = LargeMarginNetClassifier(classes=[0, 1]).fit(np.empty((0, 4)), [])
     with pytest.raises(InputError, match="labels"):
         model.network_features(np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize("kind", [LargeMarginNetClassifier, SoftmaxNetClassifier])
+def test_labels_at_random_leave_a_network_in_doubt(kind):
+    """Nothing can be learnt: probabilities are near chance, and the temperature changes no class."""
+    rng = np.random.default_rng(3)
+    X, y, T = rng.normal(size=(20, 200)), np.arange(20) % 2, rng.normal(size=(300, 200))
+    model, plain = (kind(random_state=0, **options).fit(X, y) for options in ({}, {"calibration": None}))
+    p = model.predict_proba(T)
+    assert p.max(axis=1).mean() < 0.65
+    assert negative_log_likelihood(rng.integers(2, size=300), p) < 0.8
+    assert (model.predict(T) == plain.predict(T)).all()
+    assert (clone(model).set_state(model.get_state()).predict_proba(T) == p).all()
+    if kind is SoftmaxNetClassifier:
+        assert model.kernel_.dtype == model.bias_.dtype == np.float32  # as attacks take the layer
+        np.testing.assert_allclose(1 / (1 + np.exp(-model.decision_function(T))), p[:, 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [LargeMarginNetClassifier, SoftmaxNetClassifier])
+def test_two_labels_leave_a_network_the_prior_doubt(kind):
+    X = np.random.default_rng(3).normal(size=(2, 8))
+    model = kind(random_state=0, min_steps=60).fit(X, [0, 1])
+    assert 0.5 < model.predict_proba(X).max() < 0.95
+
+
+def test_progress_of_a_calibrated_fit_only_grows_and_a_stop_ends_every_part(digits):
+    fractions = []
+    model = SoftmaxNetClassifier(epochs=2, **QUICK)
+    model.fit(digits[0][:60], digits[1][:60], callback=lambda at, _: fractions.append(at))
+    assert fractions == sorted(fractions) and fractions[-1] == 1.0
+    assert any(at <= 0.5 for at in fractions) and any(0.5 < at <= 0.75 for at in fractions)
+    calls = []
+    model.fit(digits[0][:60], digits[1][:60], callback=lambda at, _: calls.append(at) or True)
+    assert len(calls) == 1 and np.isfinite(model.predict_proba(digits[2])).all()

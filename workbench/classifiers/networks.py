@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
-from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints, digest
+from workbench.arrays import Array, Cache, Floats, Ints, digest
 from workbench.classifiers import calibration as cal
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
-from workbench.engine.fitting import minibatches
+from workbench.engine.fitting import Progress, minibatches
 from workbench.errors import InputError
 from workbench.progress import FitCallback
 from workbench.reading import cut
@@ -30,7 +28,8 @@ REFITS = ("head", "whole")
 HELD_OUT = 1000  # rows at most that training leaves out, to set the temperature on
 HELD_OUT_SHARE = 0.05
 JOINT_FROM = 10  # labels a class from which training network and head together pays
-HELD_OUT_FROM = 20  # labels a class from which rows are left out
+HALVES_FROM = 4  # labels from which two fits on halves say how sure to be
+HELD_OUT_FROM = 2000  # labels from which rows are left out instead
 LAST_RATE = 0.05  # learning rates fall linearly to this share of what they began with
 
 
@@ -44,6 +43,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
     batch_size: int = option(128, at_least=1)
     learning_rate: float = option(1e-3, above=0.0)
     min_steps: int = option(300, at_least=1)
+    calibration: str | None = option("held-out", choices=("held-out", None))
 
     network_: str = fitted()
     input_shape_: tuple[int, ...] = fitted()
@@ -69,7 +69,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
         X = fit._checked(X)
         if fit._trivial():
             raise InputError(f"{type(self).__name__} has no network yet: it needs labels of two classes.")
-        return fit._features(X).copy()
+        return fit._features(X).astype(np.float32)
 
     def feature_map(self, pool: Pool) -> NetworkFeatureMap:
         """The network as a feature map that runs and models save and replay; it needs no TensorFlow.
@@ -122,7 +122,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
         rows = minibatches(n, size, steps, rng)
         return rows, np.linspace(1.0, LAST_RATE, steps)
 
-    def _softmax_network(self, X: Floats, codes: Ints, epochs: float, report: Any) -> Any:
+    def _softmax_network(self, X: Floats, codes: Ints, epochs: float, report: Progress) -> Any:
         """Train the network with a softmax layer from the start."""
         from workbench.engine import network_training
         from workbench.engine import networks as engine
@@ -143,15 +143,36 @@ class _NetworkClassifier(BaseBayesianClassifier):
             codes,
             rows,
             self.learning_rate * rates,
-            report,
+            lambda steps, loss: report(steps / len(rows), -loss * len(X)),
         )
+
+    def _beta(self, X: Floats, codes: Ints, centre: float, report: Progress) -> float:
+        """The temperature from halves of the labels, each as a fit on the other sees it.
+
+        Args:
+            X: [N, D] rows of the fit.
+            codes: [N] their classes; of fewer than four the prior decides.
+            centre: of the prior on log beta.
+            report: of the whole fit, whose second half this is.
+        """
+        n, C = len(codes), len(self.classes_)
+        order = np.lexsort((np.random.default_rng(self._draw).random(n), codes))
+        scores = np.zeros((n, C))  # alike: they say nothing
+        for part in range(2):
+            if n >= HALVES_FROM and not report.stopped:
+                half, rest = order[part::2], order[1 - part :: 2]
+                fit = self._draft()
+                fit.classes, fit.calibration = range(C), None
+                here = report.part(0.5 + part / 4, 0.75 + part / 4).callback
+                scores[half] = fit._fitted_to(X[rest], codes[rest], here, None, None)._scores(X[half])
+        return float(cal.judge_table(scores, codes, np.arange(n), centre).beta)
 
     def _features(self, X: Array) -> Floats:
         from workbench.engine import network_training
 
         parts = (self.network_, self.input_shape_, self.weights_, self.shift_, self.scale_)
         key = self.network_, self.input_shape_, digest(*self.weights_, self.shift_, self.scale_, X)
-        return _FEATURES.get(key, lambda: network_training.features_of(*parts, X))
+        return _FEATURES.ask(key, lambda: network_training.features_of(*parts, X)).astype(np.float64)
 
     def _state(self) -> dict[str, Array]:
         state = {f"network.{i}": np.asarray(w) for i, w in enumerate(self.weights_)}
@@ -182,6 +203,9 @@ class SoftmaxNetClassifier(_NetworkClassifier):
         batch_size: rows in a step.
         learning_rate: Adam's, falling linearly to a twentieth.
         min_steps: steps at least, however few the labels.
+        calibration: "held-out" multiplies the last layer by one temperature, which changes no class: from
+            four labels on it is chosen by two more fits, each on half of the labels, on the other half: with
+            few labels three times the work, with many twice. None leaves the layer as training made it.
         random_state: seed.
     """
 
@@ -194,30 +218,29 @@ class SoftmaxNetClassifier(_NetworkClassifier):
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._prepare(X)
-        n = len(X)
-        total = len(self._schedule(n, self.epochs, np.random.default_rng(0))[0])
-
-        def report(steps: int, loss: float) -> bool | None:
-            return None if callback is None else callback(steps / total, -loss * n)
-
-        network = self._softmax_network(X, codes, self.epochs, report)
+        report = Progress(callback)
+        share = 0.5 if self.calibration else 1.0
+        network = self._softmax_network(X, codes, self.epochs, report.part(0.0, share))
         self.weights_, (self.kernel_, self.bias_) = network.variables[:-2], network.variables[-2:]
-        self.objective_trace_ = -n * network.trace
+        self.objective_trace_ = -len(X) * network.trace
         self.objective_ = float(self.objective_trace_[-1])
         self.n_iter_ = network.steps
+        if self.calibration:
+            beta = self._beta(X, codes, cal.prior_log_beta(10.0), report)  # 1.5, as for margins
+            self.kernel_, self.bias_ = beta * self.kernel_, beta * self.bias_
 
     def decision_function(self, X: Any) -> Floats:
         """[N, C] logits of X [N, D]; one column for two classes, as scikit-learn has it."""
         fit = self._value()
         X = fit._checked(X)
-        logits = fit._logits(X) if not fit._trivial() else np.zeros((len(X), len(fit.classes_)))
+        logits = fit._scores(X) if not fit._trivial() else np.zeros((len(X), len(fit.classes_)))
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
-    def _logits(self, X: Floats) -> Floats:
-        return self._features(X).astype(np.float64) @ self.kernel_ + self.bias_
+    def _scores(self, X: Floats) -> Floats:
+        return self._features(X) @ self.kernel_ + self.bias_
 
     def _probabilities(self, X: Floats) -> Floats:
-        return cal.softmax(self._logits(X), 1.0)
+        return cal.softmax(self._scores(X))
 
 
 @estimator
@@ -227,9 +250,6 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     Softmax training first, k-means inducing points in feature space, closed-form sweeps of the
     head, then Adam on the large-margin objective over network, inducing points and q together,
     and sweeps again to finish (docs/math.md, 10).
-
-    The temperature of `predict_proba` is set on rows that training leaves out (one in twenty, up
-    to 1,000, from 20 labels a class on); the head then sees those rows too.
 
     Args:
         network: as in `SoftmaxNetClassifier`.
@@ -253,13 +273,14 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         refit: "head", or "whole" to train the network anew at every fit although `warm_start` is set.
         retrain_growth: with `warm_start`, the whole is trained anew once there are this many times
             the labels it was last trained on; None never does.
-        calibration: "held-out" (the head's leave-one-out below 20 labels a class), "leave-one-out"
-            or None.
+        calibration: of the temperature of `predict_proba`: "held-out" is by two more fits as in
+            `SoftmaxNetClassifier`, but from 2,000 labels on by rows that training leaves out (one in
+            twenty, up to 1,000; the head then sees those too); "leave-one-out" is the head's own; or None.
         random_state: seed.
     """
 
     has_latent: ClassVar[bool] = True
-    _state_names: ClassVar[tuple[str, ...]] = ("trained_rows_", "beta_", "held_out_")
+    _state_names: ClassVar[tuple[str, ...]] = ("trained_rows_", "beta_")
 
     n_inducing: int = option(64, at_least=1)
     length_scale_factor: float = option(1.0, above=0.0)
@@ -275,7 +296,6 @@ class LargeMarginNetClassifier(_NetworkClassifier):
 
     head_: LargeMarginClassifier = fitted()
     trained_rows_: int = fitted()
-    held_out_: bool = fitted()
     beta_: float = fitted()
 
     # ------------------------------------------------------------------ fitting
@@ -290,12 +310,11 @@ class LargeMarginNetClassifier(_NetworkClassifier):
 
     def _fit_head(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         """Closed-form sweeps on the features as they are."""
-        before = self._previous_classes
-        if before is None or not np.array_equal(before, self.classes_):
+        if not np.array_equal(self._previous_classes, self.classes_):
             self.head_ = self._new_head(self.head_.geometry_)
         # a copy: the fit may not end
-        self.head_ = copy(self.head_).fit(self._features(X).astype(np.float64), codes, callback)
-        if not self.held_out_:  # rows the network never saw set it once; the head's own would be too sure
+        self.head_ = copy(self.head_).fit(self._features(X), codes, callback)
+        if self.calibration != "held-out":  # what the network never saw sets it, once
             self.beta_ = self.head_.beta_
         self.objective_trace_ = self.head_.objective_trace_
         self.n_iter_ = self.head_.n_iter_
@@ -305,23 +324,21 @@ class LargeMarginNetClassifier(_NetworkClassifier):
 
         self._prepare(X)
         rng = np.random.default_rng([self._seed(), 0x101])
-        train, held_out = self._held_out(codes, rng)
+        train, held_out = self._held_out(len(X), rng)
+        halves = self.calibration == "held-out" and not len(held_out)
+        progress = Progress(callback)
+        report = progress.part(0.0, 0.5 if halves else 1.0)
+        inputs, labels = X[train], codes[train]
         n = len(train)
         epochs = self.joint_epochs if n >= JOINT_FROM * len(self.classes_) else 0
         rows, shares = self._schedule(n, epochs, rng)
         first = len(self._schedule(n, self.pretrain_epochs, rng)[0])
-        total = first + len(rows)
-
-        def report(offset: int) -> Any:
-            return lambda steps, loss: (
-                None if callback is None else callback((offset + steps) / total, -loss * n)
-            )
-
-        started = self._softmax_network(X[train], codes[train], self.pretrain_epochs, report(0))
+        total = max(first + len(rows), 1)
+        started = self._softmax_network(inputs, labels, self.pretrain_epochs, report.part(0.0, first / total))
         self.weights_ = started.variables[:-2]
-        features = self._features(X[train]).astype(np.float64)
+        features = self._features(inputs)
         self.head_ = self._new_head(self._feature_geometry(features))
-        self.head_.fit(features, codes[train])
+        self.head_.fit(features, labels)
         if len(rows) and not started.stopped:
             kernel = (self.variance, self.length_scale_factor * self.head_.geometry_.length_scale)
             root = self.head_.root_
@@ -336,32 +353,31 @@ class LargeMarginNetClassifier(_NetworkClassifier):
                 kernel,
                 self.shift_,
                 self.scale_,
-                X[train],
-                codes[train],
+                inputs,
+                labels,
                 rows,
                 np.stack([self.learning_rate * shares, self.head_learning_rate * shares], axis=1),
                 tau=self.temperature,
-                report=report(first),
+                report=lambda steps, loss: report((first + steps) / total, -loss * n),
             )
             self._place(head)
-            self.head_.fit(self._features(X[train]).astype(np.float64), codes[train])
+            self.head_.fit(self._features(inputs), labels)
             self.objective_trace_ = np.asarray(-n * joint.trace)
             self.n_iter_ = started.steps + joint.steps
         else:
             self.objective_trace_ = self.head_.objective_trace_
             self.n_iter_ = started.steps
         self.trained_rows_ = len(codes)
-        self.beta_, self.held_out_ = self.head_.beta_, len(held_out) > 0
+        centre = cal.prior_log_beta(self.variance)
+        self.beta_ = self._beta(X, codes, centre, progress) if halves else self.head_.beta_
         if len(held_out):
-            means = self.head_.predict_latent(self._features(X[held_out]).astype(np.float64)).mean
-            self.beta_ = cal.fit_beta(means, codes[held_out], cal.prior_log_beta(self.variance))
-            self.head_.fit(self._features(X).astype(np.float64), codes)
+            self.beta_ = cal.fit_beta(self._scores(X[held_out]), codes[held_out], centre)
+            self.head_.fit(self._features(X), codes)
         self.objective_trace_ = np.append(self.objective_trace_, self.head_.objective_)
 
-    def _held_out(self, codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    def _held_out(self, n: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Rows to train on and rows to set the temperature on."""
-        n = len(codes)
-        if self.calibration != "held-out" or n < HELD_OUT_FROM * len(self.classes_):
+        if self.calibration != "held-out" or n < HELD_OUT_FROM:
             return np.arange(n), np.arange(0)
         order = rng.permutation(n)
         size = min(HELD_OUT, round(HELD_OUT_SHARE * n))
@@ -373,8 +389,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         if self.geometry is not None:
             g = self.geometry
             centres = np.concatenate([g.inducing, g.mean_inducing]) * g.scale + g.shift
-            centre_features = self._features(centres.astype(np.float32)).astype(np.float64)
-            candidates = np.concatenate([features, centre_features])
+            candidates = np.concatenate([features, self._features(centres.astype(np.float32))])
         measured = Geometry.of(candidates, self.n_inducing, self._seed(), common_scale=True)
         zeros, ones = np.zeros(features.shape[1]), np.ones(features.shape[1])
         # undo the common scale: features are of length sqrt(d) by LayerNorm and stay as they are
@@ -418,10 +433,13 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         return self._value().head_.gpflow_model_
 
     def _probabilities(self, X: Floats) -> Floats:
-        return cal.softmax(self._latent(X).mean, self.beta_)
+        return cal.softmax(self._scores(X), self.beta_)
+
+    def _scores(self, X: Floats) -> Floats:
+        return self._latent(X).mean
 
     def _latent(self, X: Floats) -> Latent:
-        return self.head_.predict_latent(self._features(X).astype(np.float64))
+        return self.head_.predict_latent(self._features(X))
 
     def _state(self) -> dict[str, Array]:
         head = {f"head.{name}": value for name, value in self.head_.get_state().items()}
@@ -476,32 +494,4 @@ def saved_network(option: str, saved: Any) -> str:
     return option if name == option else name
 
 
-class _FeatureCache:
-    """Features of the last few arrays seen by the last few networks.
-
-    Rounds of labelling score the same pool with the same network, in estimators restored from their
-    state. Keyed by digests of weights and rows; bounded in numbers kept.
-    """
-
-    LIMIT = 1 << 24  # float32 numbers: 64 MB
-
-    def __init__(self) -> None:
-        self._features: OrderedDict[Any, Floats] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: Any, compute: Callable[[], Floats]) -> Floats:
-        """Features [N, d], read-only: those remembered under the key, else computed."""
-        with self._lock:
-            if key in self._features:
-                self._features.move_to_end(key)
-                return self._features[key]
-        features = compute()
-        features.setflags(write=False)
-        with self._lock:
-            self._features[key] = features
-            while sum(f.size for f in self._features.values()) > self.LIMIT and len(self._features) > 1:
-                self._features.popitem(last=False)
-        return features
-
-
-_FEATURES = _FeatureCache()
+_FEATURES = Cache[Floats](1 << 24, np.size)  # float32 numbers, 64 MB: rounds score one pool with one network

@@ -8,7 +8,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.gp import GPClassifier
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
-from workbench.classifiers.networks import saved_network, shape_of
+from workbench.classifiers.networks import LAST_RATE, saved_network, shape_of
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.svgp import likelihood_probabilities
@@ -21,7 +21,6 @@ from workbench.progress import FitCallback
 DISTANCES = ("exact", "printed")
 TEMPERS = np.geomspace(0.05, 200.0, 49)
 HELD_OUT_FROM = 15  # rows, and five a class: below, a validation split says nothing
-LAST_RATE = 0.05  # learning rates fall linearly to this share
 AGAIN = 0.25  # share of the epochs spent on all rows once the temper is known
 N_INDUCING = 64
 
@@ -219,9 +218,7 @@ class WassersteinClassifier(GPClassifier):
             - 0.5 * (np.log(t) / 1.5) ** 2
             for t in TEMPERS
         ]
-        best = float(TEMPERS[int(np.argmax(score))])
-        self.temper_ = best
-        return best
+        return float(TEMPERS[int(np.argmax(score))])
 
     def _previous_state(self, engine: Any) -> Any:
         """The present posterior with its columns in the order of the present classes."""
@@ -333,5 +330,8 @@ def _held_out(codes: Ints, n_classes: int, fraction: float, rng: np.random.Gener
 
 def _fits(state: Any, fresh: Any) -> bool:
     """True if a former state has the shapes that a fresh one would have."""
-    shapes = [np.shape(part) for part in (*state.mean.weights, *state.mean[1:], state.root)]
-    return shapes == [np.shape(part) for part in (*fresh.mean.weights, *fresh.mean[1:], fresh.root)]
+    before, after = (
+        [np.shape(part) for part in (*each.mean.weights, *each.mean[1:], each.root)]
+        for each in (state, fresh)
+    )
+    return before == after

@@ -3,15 +3,12 @@
 K_PP + jitter I = L L',  phi_n = L^-1 k_P(x_n),  residual_n = k_nn - |phi_n|^2.
 """
 
-from collections import OrderedDict
-from hashlib import sha1
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, solve_triangular
 
-from workbench.arrays import Floats
+from workbench.arrays import Cache, Floats, digest
 from workbench.engine.kernels import GPflowKernel, Kernel
 from workbench.errors import InputError
 
@@ -41,9 +38,7 @@ def relative_jitter(dtype: Any) -> float:
     return 1e-6 if np.dtype(dtype) == np.float64 else 1e-4
 
 
-_CACHE: OrderedDict[bytes, Basis] = OrderedDict()
-_CACHED = 4
-_CACHE_LOCK = Lock()
+_BASES = Cache[Basis](4)
 
 
 def cached_basis(points: Floats, kernel: Kernel, dtype: Any = np.float64) -> Basis:
@@ -59,21 +54,9 @@ def cached_basis(points: Floats, kernel: Kernel, dtype: Any = np.float64) -> Bas
     """
     if isinstance(kernel, GPflowKernel):
         return make_basis(points, kernel, dtype)
-    digest = sha1(np.ascontiguousarray(points).tobytes(), usedforsecurity=False)
-    for name, value in kernel.to_arrays().items():
-        digest.update(name.encode() + np.asarray(value).tobytes())
-    digest.update(f"{np.dtype(dtype).name}|{points.shape}".encode())
-    key = digest.digest()
-    with _CACHE_LOCK:
-        if key in _CACHE:
-            _CACHE.move_to_end(key)
-            return _CACHE[key]
-    basis = make_basis(points, kernel, dtype)
-    with _CACHE_LOCK:
-        _CACHE[key] = basis
-        while len(_CACHE) > _CACHED:
-            _CACHE.popitem(last=False)
-    return basis
+    values = [(name, np.asarray(value).tobytes()) for name, value in kernel.to_arrays().items()]
+    key = (digest(points), np.dtype(dtype).name, *values)
+    return _BASES.ask(key, lambda: make_basis(points, kernel, dtype))
 
 
 def make_basis(points: Floats, kernel: Kernel, dtype: Any = np.float64) -> Basis:

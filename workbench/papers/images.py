@@ -89,6 +89,8 @@ def fitted(images: Images, kind: str, network: str, epochs: float, seed: int) ->
     options: dict[str, Any] = {"epochs": epochs, "min_steps": 1}
     if kind == "large-margin-net":
         options = {"pretrain_epochs": epochs / 2, "joint_epochs": epochs / 2, "min_steps": 1}
+    elif kind == "softmax-net":
+        options["calibration"] = None  # the paper's probabilities
     model = make_classifier(kind, network=network, input_shape=images.shape, random_state=seed, **options)
     begin = process_time()
     model.fit(images.X, images.codes)

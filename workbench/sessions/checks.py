@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import threading
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Cache, Floats, Ints
 from workbench.certificates import (
     Bound,
     Draws,
@@ -28,7 +27,7 @@ from workbench.certificates import (
 from workbench.errors import InputError
 from workbench.store import Check, Event, ProjectState
 
-_KEPT = 32
+_FROZEN = Cache["Frozen"](32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,10 +173,11 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
     p = event.payload
     promise = Promise.from_document(p["promise"])
     key = (str(p["checksum"]), promise, event.id, event.time)
-    with _LOCK:
-        cache_entry = _FROZEN.get(key)
-    if cache_entry is not None:
-        return cache_entry
+    return _FROZEN.ask(key, lambda: _decoded(event, promise, ids))
+
+
+def _decoded(event: Event, promise: Promise, ids: Sequence[str]) -> Frozen:
+    p = event.payload
     packed = p["frozen"]
     items, codes = frozen_items(p), _unpacked(packed["codes"], "<i4").astype(np.int64)
     confidences = _unpacked(packed["confidence"], "<f4").astype(float)
@@ -185,7 +185,7 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
     if not n or not n == codes.size == confidences.size == promise.size or codes.max() >= len(p["classes"]):
         raise InputError("The record of the frozen labels is damaged: start the checks anew.")
     names = tuple(str(ids[item]) for item in items.tolist())
-    frozen = Frozen(
+    return Frozen(
         event.id,
         event.annotator,
         event.time,
@@ -201,11 +201,6 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
         str(p["drawn_from"]),
         int(p.get("round", -1)),
     )
-    with _LOCK:
-        while len(_FROZEN) >= _KEPT:
-            _FROZEN.popitem(last=False)
-        _FROZEN[key] = frozen
-    return frozen
 
 
 def frozen_items(payload: Mapping[str, Any]) -> Ints:
@@ -375,4 +370,3 @@ def _unpacked(text: str, kind: str) -> Array:
 
 _MOST_OCTETS = 1 << 28
 _LOCK = threading.RLock()
-_FROZEN: OrderedDict[tuple[str, Promise, int, str], Frozen] = OrderedDict()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.arrays import Floats
+from workbench.arrays import Cache, Floats
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 from workbench.guesses import (
@@ -324,10 +323,9 @@ class Guesses:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._made: dict[str, Guess | str] = {}
+        self._made = Cache[Guess | str](4 * MOST)
         self._takes: dict[str, bool] = {}
         self._said: dict[tuple[str, str], Mapping[str, Any]] = {}
-        self._lock = threading.Lock()
 
     def remember(self, settings: Mapping[str, Any]) -> None:
         """Take up predictions that lie in the project, by their source and checksum."""
@@ -387,28 +385,18 @@ class Guesses:
     def _of(
         self, entry: Mapping[str, Any], classes: Sequence[str], guidance: Mapping[str, str] | None
     ) -> Guess | str:
-        key = _key(entry, classes, guidance)
-        with self._lock:
-            if key in self._made:
-                return self._made[key]
-        guess: Guess | str
-        try:
-            predictions = self._said.get((str(entry["source"]), str(entry.get("checksum", ""))))
-            if predictions is not None:
-                guess = _guess_said(
-                    str(entry["source"]), predictions, len(self._pool), classes, entry.get("mapping")
-                )
-            else:
-                guess = guess_of(
-                    str(entry["source"]), self._pool, classes, guidance=guidance, mapping=entry.get("mapping")
-                )
-        except InputError as error:
-            guess = str(error)
-        with self._lock:
-            while len(self._made) >= 4 * MOST:
-                self._made.pop(next(iter(self._made)))
-            self._made[key] = guess
-        return guess
+        source, mapping = str(entry["source"]), entry.get("mapping")
+
+        def guess() -> Guess | str:
+            try:
+                predictions = self._said.get((source, str(entry.get("checksum", ""))))
+                if predictions is not None:
+                    return _guess_said(source, predictions, len(self._pool), classes, mapping)
+                return guess_of(source, self._pool, classes, guidance=guidance, mapping=mapping)
+            except InputError as error:
+                return str(error)
+
+        return self._made.ask(_key(entry, classes, guidance), guess)
 
 
 def _key(entry: Mapping[str, Any], classes: Sequence[str], guidance: Mapping[str, str] | None) -> str:

@@ -6,9 +6,7 @@ of thirty shares it while each keeps a state of their own.
 """
 
 import json
-import threading
 import tomllib
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -24,6 +22,7 @@ from workbench.app.serving import jobs
 from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import DAY, HOUR, Job, manager
 from workbench.app.shell import widgets
+from workbench.arrays import Cache
 from workbench.errors import InputError
 from workbench.figures.parts import enlarge, resized
 from workbench.policies.registry import POLICIES
@@ -91,9 +90,7 @@ def stage_style(*, in_class: bool) -> None:
 __all__ = ["Drawn", "Values"]
 OWNER = "lessons"
 TEXTS = Path(__file__).resolve().parent / "lessons.toml"
-_LOCK = threading.Lock()
-_DRAWN: OrderedDict[tuple[Any, ...], tuple[Any, Drawn]] = OrderedDict()
-_PICTURES = 96
+_DRAWN = Cache[tuple[Any, Drawn]](96)
 
 
 @dataclass(frozen=True)
@@ -307,23 +304,18 @@ def drawn(lesson: Lesson, made: Any, values: Values, stage: Stage = AS_DRAWN) ->
         values: of its controls.
         stage: height and type that its figures have.
     """
-    key = (lesson.name, *values.values(), stage)
-    with _LOCK:
-        cache_entry = _DRAWN.get(key)
-        if cache_entry is not None and cache_entry[0] is made:
-            _DRAWN.move_to_end(key)
-            return cache_entry[1]
-    display = lesson.draw(made, values)
-    for picture in display.pictures:
-        if stage.scale != 1:
-            enlarge(picture.figure, stage.scale)
-        if stage.height:
-            resized(picture.figure, stage.height // len(display.pictures))
-    with _LOCK:
-        _DRAWN[key] = made, display
-        while len(_DRAWN) > _PICTURES:
-            _DRAWN.popitem(last=False)
-    return display
+
+    def draw() -> tuple[Any, Drawn]:
+        display = lesson.draw(made, values)
+        for picture in display.pictures:
+            if stage.scale != 1:
+                enlarge(picture.figure, stage.scale)
+            if stage.height:
+                resized(picture.figure, stage.height // len(display.pictures))
+        return made, display
+
+    # the result lives as long as its pictures, so that no other has its id
+    return _DRAWN.ask((id(made), lesson.name, *values.values(), stage), draw)[1]
 
 
 def places(lesson: Lesson) -> list[Values]:
