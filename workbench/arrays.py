@@ -1,6 +1,7 @@
 """Array aliases shared by every floor, arrays inside JSON documents, and a cache of what was computed."""
 
 from base64 import b64decode, b64encode
+from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import blake2b
 from threading import Lock
@@ -53,7 +54,7 @@ def digest(*arrays: Array) -> bytes:
     return hasher.digest()
 
 
-class Cache(dict[Any, T]):
+class Cache(OrderedDict[Any, T]):
     """Values of the keys asked for last, bounded in size; for several threads.
 
     Args:
@@ -68,13 +69,14 @@ class Cache(dict[Any, T]):
         """The value under the key, computed where it is not there: not to be written into."""
         with self._lock:
             if key in self:
-                value = self[key] = self.pop(key)  # to the end
-                return value
+                self.move_to_end(key)  # it is never gone: others look without the lock
+                return self[key]
         value = compute()
         with self._lock:
             self[key] = value
+            self.move_to_end(key)
             while sum(map(self._size, self.values())) > self._limit and len(self) > 1:
-                del self[next(iter(self))]
+                self.popitem(last=False)
         return value
 
 

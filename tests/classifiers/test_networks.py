@@ -173,6 +173,31 @@ def test_a_cache_lets_go_of_what_was_asked_for_longest_ago():
     assert cache.ask("larger", lambda: "than its limit") and list(cache) == ["larger"]
 
 
+def test_a_value_of_a_cache_is_there_for_other_threads_while_it_is_asked_for():
+    cache, sizes = Cache(5), []
+
+    class Key(str):
+        def __hash__(self):
+            sizes.append(len(cache))  # what a thread would see that looks now
+            return hash(str(self))
+
+    key = Key("a")
+    cache.ask(key, lambda: 1)
+    sizes.clear()
+    assert cache.ask(key, lambda: 2) == 1 and set(sizes) == {1}
+
+
+def test_a_value_that_another_thread_computed_meanwhile_is_the_last():
+    cache = Cache(2)
+
+    def compute():
+        cache.ask("a", lambda: "theirs")
+        cache.ask("b", lambda: "b")
+        return "ours"
+
+    assert cache.ask("a", compute) == "ours" and list(cache) == ["b", "a"]
+
+
 def test_remembered_features_are_told_apart_by_more_than_a_checksum(net, digits, monkeypatch):
     monkeypatch.setattr(networks, "_FEATURES", Cache(1 << 24, np.size))
     for name in ("crc32", "adler32"):

@@ -1,9 +1,12 @@
 """Checks of frozen labels: an order that nobody chooses, answers that stay, and what they certify."""
 
+import base64
 import os
 import signal
 import subprocess
 import sys
+import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,7 @@ from workbench.exchange import open_bundle, write_project_bundle
 from workbench.exchange.auditing import read_finished
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.certifying import machine_part
+from workbench.sessions.checks import frozen_of
 from workbench.sessions.finish_state import last_frozen
 from workbench.sessions.finishing import Checks
 from workbench.sessions.operations import Operation
@@ -322,6 +326,25 @@ def test_a_pool_of_ten_is_looked_at_whole(tmp_path):
     now = checked(session, truth)
     assert now.phase == "certified" and now.checks == 10 and session.checks.next() is None
     assert session.checks.certificate().holds
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value"), [("items", "<i8", -1), ("items", "<i8", 20), ("codes", "<i4", -1)]
+)
+def test_a_record_that_names_what_there_is_not_is_damaged(tmp_path, name, kind, value):
+    session, _ = made(tmp_path, n=20)
+    session.checks.start(0.2, 0.95, of="column:llm")
+    event = session.state.frozen[-1]
+    numbers = np.frombuffer(zlib.decompress(base64.b64decode(event.payload["frozen"][name])), kind).copy()
+    numbers[3] = value
+    packed = base64.b64encode(zlib.compress(numbers.tobytes())).decode()
+    payload = {
+        **event.payload,
+        "frozen": {**event.payload["frozen"], name: packed},
+        "checksum": f"{name}{value}",
+    }
+    with pytest.raises(InputError, match="damaged: start the checks anew"):
+        frozen_of(replace(event, payload=payload), session.pool.items.ids)
 
 
 @pytest.mark.parametrize(

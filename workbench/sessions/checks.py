@@ -181,8 +181,11 @@ def _decoded(event: Event, promise: Promise, ids: Sequence[str]) -> Frozen:
     packed = p["frozen"]
     items, codes = frozen_items(p), _unpacked(packed["codes"], "<i4").astype(np.int64)
     confidences = _unpacked(packed["confidence"], "<f4").astype(float)
-    n = items.size
-    if not n or not n == codes.size == confidences.size == promise.size or codes.max() >= len(p["classes"]):
+    if (
+        {items.size, codes.size, confidences.size} != {promise.size}
+        or items.view("u8").max() >= len(ids)  # what is negative is larger there
+        or codes.view("u8").max() >= len(p["classes"])
+    ):
         raise InputError("The record of the frozen labels is damaged: start the checks anew.")
     names = tuple(str(ids[item]) for item in items.tolist())
     return Frozen(
@@ -221,8 +224,10 @@ def _listing(ids: Sequence[str]) -> Ints:
 
 def answers_of(frozen: Frozen, state: ProjectState, item: int) -> list[Check]:
     """Answers of people to an item in these checks, the first answer first."""
-    checks = (check for check in state.checks.get(item, {}).values() if check.started == frozen.started)
-    return sorted(checks, key=lambda check: check.first)
+    return sorted(
+        (check for check in state.checks.get(item, {}).values() if check.started == frozen.started),
+        key=lambda check: check.first,
+    )
 
 
 def n_answered(frozen: Frozen, state: ProjectState) -> int:

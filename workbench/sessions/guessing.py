@@ -360,11 +360,12 @@ class Guesses:
         sources = []
         for source in settings.get("guesses") or ():
             guess = self._of(source, state.classes, _guidance(state))
-            on = bool(source["on"])
-            if isinstance(guess, Guess):
-                sources.append(SourceNow(str(source["source"]), on, guess, "", source.get("mapping") or {}))
-            else:
-                sources.append(SourceNow(str(source["source"]), on, None, guess, source.get("mapping") or {}))
+            said, reason = (guess, "") if isinstance(guess, Guess) else (None, guess)
+            sources.append(
+                SourceNow(
+                    str(source["source"]), bool(source["on"]), said, reason, source.get("mapping") or {}
+                )
+            )
         return sources
 
     def mean(self, chosen: Mapping[str, Any], classes: Sequence[str]) -> Floats | None:
