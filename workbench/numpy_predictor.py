@@ -26,7 +26,7 @@ _MARKS = (
     "|\\n|-1.#ind|1.#qnan|-1.#qnan|#div/0!|#name?|#null!|#num!|#ref!|#value!|#spill!|#calc!|(empty)|(blank)|"
 )
 MARKS = frozenset(_MARKS.split("|"))
-"""What stands for an empty cell among numbers and dates, in small letters: pandas' list, Excel's errors."""
+"""Marks of an empty cell among numbers and dates, in small letters: pandas' list, Excel's errors."""
 _MONEY = (
     "(?:[A-Z]{0,2}[$€£¥₹₽₩₺₴₪฿₫₦₱]|USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|RUB|BRL|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK"
     r"|HUF|TRY|MXN|ZAR|KRW|SGD|HKD|Rs\.?|Fr\.|kr\.?|zł|Kč|Ft|lei)?"

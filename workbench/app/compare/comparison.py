@@ -333,27 +333,27 @@ def results(comparison: Comparison) -> StudyResult:
     return StudyResult(comparison.spec, runs, "finished" if is_complete else "cancelled")
 
 
-def curves(found: StudyResult | None, policies: Sequence[str], measure: str) -> list[Curve]:
+def curves(result: StudyResult | None, policies: Sequence[str], measure: str) -> list[Curve]:
     """Curves for `figures.curves.learning_curve`, the baseline marked; runs count as far as they are."""
     from workbench.figures.curves import summarise
     from workbench.policies.registry import title_of
 
     lines = []
     for policy in policies:
-        runs = [] if found is None else list(found.of(policy).values())
+        runs = [] if result is None else list(result.of(policy).values())
         pairs = [([r.n_labelled for r in rounds], [getattr(r, measure) for r in rounds]) for rounds in runs]
         lines.append(summarise(title_of(policy), pairs, baseline=policy == BASELINE))
     return lines
 
 
-def paired_curves(found: StudyResult, measure: str) -> Curves | None:
+def paired_curves(result: StudyResult, measure: str) -> Curves | None:
     """The whole runs of a comparison, paired by seed; None before one seed is whole."""
     from workbench.studies.statistics import curves
 
-    return next(iter(curves(found, measure)), None)
+    return next(iter(curves(result, measure)), None)
 
 
-def saving(found: StudyResult) -> Saving | None:
+def saving(result: StudyResult) -> Saving | None:
     """Labels that the best policy saves, to be drawn: the numbers of the sentence and the table.
 
     Nothing is drawn where no labels were shown to be saved (`PolicySummary.outcome`).
@@ -361,7 +361,7 @@ def saving(found: StudyResult) -> Saving | None:
     from workbench.figures.curves import Saving
     from workbench.studies.statistics import leader
 
-    paired = paired_curves(found, "error")
+    paired = paired_curves(result, "error")
     best = None if paired is None else leader(paired)
     saved = None if best is None else best.saved
     if best is None or saved is None or best.outcome != "saves labels":
@@ -370,12 +370,12 @@ def saving(found: StudyResult) -> Saving | None:
     return Saving(saved.target, saved.labels, saved.labels + saved.mean, words)
 
 
-def meaning(found: StudyResult) -> str:
+def meaning(result: StudyResult) -> str:
     """Meaning of a comparison for somebody who is to label: a sentence, "" before a seed is whole."""
     from workbench.policies.registry import title_of
     from workbench.studies.statistics import leader
 
-    paired = paired_curves(found, "error")
+    paired = paired_curves(result, "error")
     best = None if paired is None else leader(paired)
     if best is None or paired is None:
         return ""

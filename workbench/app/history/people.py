@@ -223,11 +223,11 @@ def anchoring(events: Iterable[Event], state: ProjectState, person: str) -> Anch
     return Anchoring((counts[True][0], counts[True][1]), (counts[False][0], counts[False][1]))
 
 
-def anchoring_words(found: Anchoring) -> str:
+def anchoring_words(anchoring: Anchoring) -> str:
     """Both shares in a sentence; "" before there are ten labels of each."""
-    if min(found.shown[1], found.hidden[1]) < ANCHORING_FROM:
+    if min(anchoring.shown[1], anchoring.hidden[1]) < ANCHORING_FROM:
         return ""
-    shares = [f"{same} of {n} ({percent(same / n, 0)})" for same, n in (found.shown, found.hidden)]
+    shares = [f"{same} of {n} ({percent(same / n, 0)})" for same, n in (anchoring.shown, anchoring.hidden)]
     return (
         f"With the guess on screen your label was the guess in {shares[0]}, with it hidden in {shares[1]}. "
         "The items differ, so a small gap says nothing; a large one says that the guess leads you."
@@ -273,28 +273,28 @@ def group(shared: Mapping[int, Mapping[str, int]], n_classes: int) -> Agreement 
     return krippendorff_alpha(np.stack(counts))
 
 
-def in_words(who: str, found: Agreement, *, together: bool = False, oneself: bool = False) -> str:
+def in_words(who: str, figures: Agreement, *, together: bool = False, oneself: bool = False) -> str:
     """An agreement in a sentence for people.
 
     Args:
         who: "ann and bob", or "3 people".
-        found: of `pairs` or `group`.
+        figures: of `pairs` or `group`.
         together: it is a group's.
         oneself: it is of first and second labels of one person.
     """
-    same = percent(found.observed, 0)
-    if found.n_items < ENOUGH and not together:
-        same = f"{found.observed * found.n_items:.0f} of {found.n_items}"
-    items = plural(found.n_items, "item")
+    same = percent(figures.observed, 0)
+    if figures.n_items < ENOUGH and not together:
+        same = f"{figures.observed * figures.n_items:.0f} of {figures.n_items}"
+    items = plural(figures.n_items, "item")
     if together:
-        words = f"{who}, {found.n_ratings:,} labels of {items}: two labels of one item agree in {same}"
+        words = f"{who}, {figures.n_ratings:,} labels of {items}: two labels of one item agree in {same}"
     elif oneself:
         words = f"Looked at twice, {items} got the same label in {same}"
     else:
         words = f"{who} labelled {items} both, and agree in {same}"
     measure = "Krippendorff's alpha" if together else "kappa"
-    if np.isnan(found.kappa):
+    if np.isnan(figures.kappa):
         return f"{words}. All are of one class, so {measure} says nothing yet."
-    if found.n_items < ENOUGH:
+    if figures.n_items < ENOUGH:
         return f"{words}. {measure[0].upper()}{measure[1:]} is told from {ENOUGH} items on."
-    return f"{words}; chance alone gives {percent(found.expected, 0)}, so {measure} is {found.kappa:.2f}."
+    return f"{words}; chance alone gives {percent(figures.expected, 0)}, so {measure} is {figures.kappa:.2f}."

@@ -348,7 +348,7 @@ COLUMNS = (
     *("consensus_certainty", "model_labels", "guess", "guess_source", "guess_shown"),
     *("certificate", "instructions", "instructions_read", "copy_of", "set", "item"),
 )
-"""What an export says of each item, after its id and its own columns."""
+"""Columns of an export about each item, after its id and its own columns."""
 TAKEN = "source_"
 """Before the names of an item's own columns that are called like one of ours."""
 LABEL_STUDIO = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time")
