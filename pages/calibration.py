@@ -21,12 +21,13 @@ from workbench.app.words.text import (
     used_in,
     verbatim,
 )
+from workbench.arrays import Ints
 from workbench.classifiers import protocols
 from workbench.errors import InputError
+from workbench.figures.reliability import confidence_histogram, reliability_diagram
+from workbench.metrics.calibration import ConfidenceHistogram
 
 if TYPE_CHECKING:
-    from workbench.arrays import Ints
-    from workbench.metrics.calibration import ConfidenceHistogram
     from workbench.sessions import Session
     from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.insight import Calibration
@@ -210,8 +211,6 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
 
 def reliability(shown: Calibration, event: str) -> None:
     """The share right against confidence, bin by bin."""
-    from workbench.figures.reliability import reliability_diagram
-
     st.header("How often it is right when it says so", help=explain("reliability"))
     fig = reliability_diagram(shown.table, band=shown.band, event=event or "the prediction", height=420)
     fig.update_layout(margin_t=40)
@@ -232,8 +231,6 @@ def reliability(shown: Calibration, event: str) -> None:
 
 def confidences(h: ConfidenceHistogram) -> None:
     """Numbers of items by confidence, right and wrong ones."""
-    from workbench.figures.reliability import confidence_histogram
-
     fig = confidence_histogram(h, height=420)
     downloads.figure(
         fig, "cal-histogram", "Number of items by confidence, right and wrong ones", "workbench-confidence"

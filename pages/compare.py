@@ -12,6 +12,7 @@ from workbench.app.compare import comparison, comparison_sources
 from workbench.app.compare.comparison_round import at_one_round, when_to_stop
 from workbench.app.compare.comparison_tables import named, ranks, summary
 from workbench.app.data import forms
+from workbench.app.serving.jobs import Job
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.text import explain, one_line, plural, refused, show_error, verbatim
 from workbench.classifiers import CLASSIFIERS
@@ -24,7 +25,6 @@ from workbench.policies.registry import title_of
 from workbench.progress import duration
 
 if TYPE_CHECKING:
-    from workbench.app.serving.jobs import Job
     from workbench.studies import StudyResult, StudySpec
 
 HEIGHT = 430

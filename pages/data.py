@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import streamlit as st
@@ -13,6 +14,7 @@ from workbench.app.programs import control
 from workbench.app.serving import uploads
 from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
 from workbench.app.words.text import PER_CENT, explain, one_line, percent, plural, show_error, verbatim
+from workbench.classifiers import sees_pixels
 from workbench.documents.projects import ProjectSettings
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
@@ -110,8 +112,6 @@ def own_data() -> None:
 
 def ago(time: str) -> str:
     """Age of something, in words."""
-    from datetime import UTC, datetime
-
     try:
         moment = datetime.fromisoformat(time)
     except ValueError:
@@ -461,8 +461,6 @@ def options_of_known(entry: Any) -> None:
 
 def start_known(name: str, chosen: Any, features: str = "shapes") -> None:
     """Start a project on a known set; of images on shapes, which the page shows while they are learnt."""
-    from workbench.classifiers import sees_pixels
-
     if sees_pixels(chosen.classifier):
         features = "pixels"
     options = {"features": features} if name.startswith("images:") else {}

@@ -16,6 +16,7 @@ from workbench.app.shell import frame, labelling_speed, palette, widgets
 from workbench.app.words import acts
 from workbench.app.words.text import explain, plural, verbatim
 from workbench.exchange import label_table
+from workbench.figures.curves import learning_curve
 from workbench.metrics.agreement import ENOUGH
 
 MOST = 5000
@@ -91,7 +92,6 @@ def fits_table(session: Any) -> None:
 
 
 def fits_curve(session: Any) -> None:
-    from workbench.figures.curves import learning_curve
 
     measured = labelling_speed.measured_rounds(session.rounds)
     if len(measured) < 2:

@@ -12,8 +12,12 @@ from workbench.app.label import instructing, oracle
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.text import explain, percent, plural, refused, show_error, show_kept_error, verbatim
+from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers.protocols import choice_of
+from workbench.figures.curves import learning_curve, summarise
+from workbench.policies import POLICIES
 from workbench.sessions.measure import ENOUGH
+from workbench.sessions.rounds import SIGNS
 
 EVERY, ONE, TOGETHER = "All questions", "One question", "questions-together"
 WHO, MODEL, PROBLEM = "who", "model-popover", "model-problem"
@@ -43,8 +47,6 @@ def take_name(key: str) -> None:
 
 
 def model_popover(session: Any) -> None:
-    from workbench.classifiers import CLASSIFIERS
-    from workbench.policies import POLICIES
 
     settings = session.settings
     popover = st.popover("Model and policy", icon=":material/tune:", key=MODEL, on_change="rerun")
@@ -181,7 +183,6 @@ def how_it_goes(session: Any) -> None:
         error = labelling_speed.error_so_far(session.predictions.evaluation)
         st.markdown(f"**Error: {error}.** The curve begins with the second fit.")
         return
-    from workbench.figures.curves import summarise
 
     rare_classes(session)
     yours = labelling_speed.error_curve("you and the machine", rounds)
@@ -203,7 +204,6 @@ def curves(lines: list[Any], key: str, alt: str, height: int = 320, **more: Any)
     if not st.session_state.get(FIGURES):
         st.container(height=height, border=False, key=f"{key}-held")
         return
-    from workbench.figures.curves import learning_curve
 
     more |= {"height": height, "marks": labelling_speed.changes(session.log.events)}
     widgets.figure(learning_curve(lines, **more), key, alt)
@@ -249,8 +249,6 @@ def kept_for_measuring(settings: Any) -> str:
 
 
 def early_signs(session: Any) -> None:
-    from workbench.figures.curves import summarise
-    from workbench.sessions.rounds import SIGNS
 
     rounds = labelling_speed.latest_at_each([r for r in session.rounds if r.signs])
     if len(rounds) < 2:

@@ -17,9 +17,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import streamlit as st
+from starlette.middleware import Middleware
+
 from workbench.app.access import current, login
-from workbench.app.serving import fit_process, frontend, jobs
+from workbench.app.serving import fit_process, frontend, jobs, streamlit_private
 from workbench.app.serving.jobs import manager
+from workbench.app.words.text import show_error
 from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.store.processes import serving
@@ -85,7 +89,6 @@ class Gate(frontend.Layer):
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        import streamlit as st
 
         refused = why_refused(
             scope, st.get_option("server.allowedHosts"), st.get_option("server.corsAllowedOrigins")
@@ -146,8 +149,6 @@ def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequenc
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[None]:
     """Warm the engine while the server starts; stop the jobs when it ends."""
-    from workbench.app.serving import streamlit_private
-
     streamlit_private.leave_keras_alone()
     streamlit_private.deliver_before_the_next()
     streamlit_private.keep_to_what_the_browser_has()
@@ -178,8 +179,6 @@ def on_script_error(error: Exception) -> bool:
     if not isinstance(error, InputError):
         return False
 
-    from workbench.app.words.text import show_error
-
     show_error(error)
     return True
 
@@ -209,11 +208,7 @@ def options(*, configure: bool = True) -> dict[str, Any]:
     Returns:
         A dictionary for `st.App(script, **options())`.
     """
-    from starlette.middleware import Middleware
-
     if configure:
-        from workbench.app.serving import streamlit_private
-
         for name, value in config().items():
             # server.* is read before this module is imported; setting it here would only mislead
             if not name.startswith("server.") and not streamlit_private.is_set(name):
@@ -287,7 +282,6 @@ def serve(
     if base_path.strip("/") and not _PATH.fullmatch(base_path.strip("/")):
         raise InputError(f"{cut(base_path)} is no path: give /wb or /lab/workbench.")
     _check_free(address, port)
-    import streamlit as st
 
     settings = config()
     settings |= {"server.address": address, "server.port": port, "server.baseUrlPath": base_path.strip("/")}
@@ -329,7 +323,6 @@ def _in_brackets(address: str) -> str:
 
 
 def _check_free(address: str, port: int) -> None:
-    import socket
 
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:

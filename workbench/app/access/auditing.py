@@ -18,10 +18,10 @@ from workbench.app.access import current, login
 from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.store import ProjectSummary, Store
+from workbench.store.people import AuditEntry, Deed
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
-    from workbench.store.people import AuditEntry, Deed
 
 MOST = 500  # entries that History shows
 _log = logging.getLogger(__name__)
@@ -49,8 +49,6 @@ def record(
         by: who, with a log-in; whoever the page's script runs for unless given.
         name: who, without a log-in; the machine's user unless given.
     """
-    from workbench.store.people import AuditEntry
-
     if login.required():
         by = by or login.of_page()
     actor = by.name if by is not None else name or current.person(_user())

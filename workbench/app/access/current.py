@@ -21,6 +21,7 @@ from workbench.app.serving import fit_process
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.errors import InputError, OutgrownError
 from workbench.progress import TimeLeft
+from workbench.store import Store
 from workbench.work import memory
 from workbench.work.memory import give_back
 
@@ -163,8 +164,6 @@ def opened(project: str) -> Session:
 
 def open_recent() -> None:
     """Open the project where people were at work a moment ago: they wait for a server that comes back."""
-    from workbench.store import Store
-
     with suppress(Exception):  # whoever opens it hears what is wrong
         recent = max(Store.open().projects(), key=attrgetter("changed"))
         if time.time() - datetime.fromisoformat(recent.changed).timestamp() < RECENT:

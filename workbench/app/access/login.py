@@ -20,6 +20,9 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse
 
 from workbench.app.serving import streamlit_private
 from workbench.app.serving.frontend import Layer, asks_for_page, below_base, from_root, is_page
@@ -425,9 +428,6 @@ class Entrance(Layer):
         if not guarded or scope["type"] != "http" or not self._inside(str(scope.get("path", ""))):
             await self.app(scope, receive, send)
             return
-        from starlette.concurrency import run_in_threadpool
-        from starlette.requests import cookie_parser
-        from starlette.responses import JSONResponse
 
         cookies = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
         person = await run_in_threadpool(of_cookies, cookie_parser("; ".join(cookies)))
@@ -499,8 +499,6 @@ class WayBack(Layer):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on; the answer keeps the page in a cookie, or leads to the one that was kept."""
-        from starlette.requests import cookie_parser
-
         changed = None
         if scope["type"] == "http" and scope["method"] == "GET" and required():
             path, query = below_base(str(scope["path"])), scope.get("query_string", b"").decode("latin-1")
@@ -523,7 +521,6 @@ class WayBack(Layer):
 
 
 async def _is_stranger(cookies: dict[str, str]) -> bool:
-    from starlette.concurrency import run_in_threadpool
 
     return await run_in_threadpool(of_cookies, cookies) is None
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.access import current, login
+from workbench.app.access import current, login, sharing
 from workbench.app.data import forms
+from workbench.app.data.forms import classifiers_for
 from workbench.app.serving import jobs
 from workbench.app.serving.jobs import DAY, Countdown, Job, manager
 from workbench.app.shell import widgets
@@ -19,6 +20,7 @@ from workbench.attacks import ATTACKS, LOSSES
 from workbench.classifiers import CLASSIFIERS, protocols
 from workbench.classifiers import title_of as classifier_title
 from workbench.errors import InputError
+from workbench.store import Store
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -353,10 +355,7 @@ def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
         first: id of the open project, which comes first.
         bundled: names that are offered anyway.
     """
-    from workbench.app.access import current, sharing
     from workbench.app.serving.uploads import is_of_images
-    from workbench.app.words.text import verbatim
-    from workbench.store import Store
 
     titles = {}
     for record in sorted(sharing.visible(Store.open().projects())[:50], key=lambda r: r.id != first):
@@ -375,9 +374,6 @@ def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
 
 def classifiers() -> list[str]:
     """Names of the classifiers that are offered for attacks."""
-    from workbench.app.data.forms import classifiers_for
-    from workbench.classifiers import CLASSIFIERS
-
     return [name for name in classifiers_for("image", 10) if CLASSIFIERS[name].gradients]
 
 

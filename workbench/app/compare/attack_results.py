@@ -14,6 +14,7 @@ from workbench.app.shell import downloads, widgets
 from workbench.app.words.text import explain, percent, plural, verbatim
 from workbench.attacks import ATTACKS
 from workbench.figures import adversarial as figures
+from workbench.figures.parts import example, magnified, sheet
 
 if TYPE_CHECKING:
     from workbench.attacks.robustness import Robustness
@@ -196,8 +197,6 @@ def results(outcome: AttackOutcome) -> None:
 
 def drawn_example() -> None:
     """Preview of the page, before anything was attacked."""
-    from workbench.figures.parts import example
-
     widgets.figure(example("attack"), "attack-example", "An example: accuracy and doubt against the strength")
     st.caption("What you will see: pictures before and after, how many stay right, how many are noticed.")
 
@@ -390,7 +389,6 @@ def closely(outcome: AttackOutcome, attack: str, strength: float) -> None:
 
 def trio(clean: Any, attacked: Any, shape: tuple[int, ...], strength: float) -> None:
     """The clean image, what was added, and the attacked image, below each other."""
-    from workbench.figures.parts import magnified, sheet
 
     def eight(image: Any) -> Any:
         return np.rint(255 * np.clip(image, 0, 1)).astype(np.uint8)

@@ -13,6 +13,7 @@ from workbench.app.serving import jobs
 from workbench.app.serving.caching import computed, stamp
 from workbench.app.serving.jobs import DAY, Countdown, Job, manager
 from workbench.errors import InputError
+from workbench.registry import trust_typed
 from workbench.store import RunRecord, Store, StudyRecord
 
 if TYPE_CHECKING:
@@ -98,7 +99,6 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     Raises:
         InputError: what cannot be run is said before anything is.
     """
-    from workbench.registry import trust_typed
     from workbench.sessions.policy import check_policy
 
     for policy in spec.policies:

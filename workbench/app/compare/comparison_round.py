@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from workbench.app.compare import comparison, stopping
@@ -128,8 +129,6 @@ def _reliability_and_map(model: Any, number: int) -> None:
 
 def _labels_of(model: Any) -> Any:
     """[N] class codes of the items that a model was fitted on, -1 of the others."""
-    import numpy as np
-
     labels = np.full(len(model.pool), -1)
     labels[model.items] = model.codes
     return labels

@@ -10,11 +10,10 @@ from workbench.app.compare import comparison, comparison_sources
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.classifiers import title_of as model_title
-from workbench.metrics import MIN_SEEDS
+from workbench.metrics import MIN_SEEDS, LabelsSaved, PairedTest
 from workbench.policies.registry import title_of
 
 if TYPE_CHECKING:
-    from workbench.metrics import LabelsSaved, PairedTest
     from workbench.studies import StudyResult
     from workbench.studies.statistics import Curves
 

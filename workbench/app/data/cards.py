@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.serving.frontend import picture_address
-from workbench.writing import whole_file
+from workbench.writing import private_folder, whole_file
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -84,7 +84,6 @@ def draw(project: str, pool: Pool) -> None:
     from PIL import Image
 
     from workbench.figures.parts import sheet, tile
-    from workbench.writing import private_folder
 
     place = thumbnail(project)
     # nobody is kept from labelling by a picture of a card

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -12,8 +13,6 @@ from workbench.errors import InputError
 from workbench.reading import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from workbench.pools.tables.report import TableReport
 
 _NEVER = ("class", "id", "text", "picture")

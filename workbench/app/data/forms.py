@@ -8,20 +8,21 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from pydantic.fields import FieldInfo
 
-from workbench.app.access import auditing, current, login
+from workbench.app.access import auditing, current, login, sharing
 from workbench.app.shell import frame, widgets
 from workbench.app.words.text import show_error, verbatim
+from workbench.classifiers import CLASSIFIERS
 from workbench.documents.projects import WORTH, ProjectSettings
 from workbench.documents.settings import limit_of, settings_of
 from workbench.errors import InputError
-from workbench.policies.effective import DEFAULT_POLICY
+from workbench.policies import POLICIES
+from workbench.policies.effective import DEFAULT_POLICY, suggested
 from workbench.pools.pool import Kind
 from workbench.store import Store
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from workbench.pools import Pool
 
 
@@ -41,8 +42,6 @@ def _installed(target: str) -> bool:
 
 def classifiers_for(kind: Kind, n_classes: int) -> list[str]:
     """Names of the classifiers that can take such a pool, in the registry's order."""
-    from workbench.classifiers import CLASSIFIERS
-
     return [
         e.name
         for e in CLASSIFIERS.values()
@@ -55,9 +54,6 @@ def classifiers_for(kind: Kind, n_classes: int) -> list[str]:
 
 def policies_for(classifier: str) -> list[str]:
     """Names of the policies this classifier can serve."""
-    from workbench.classifiers import CLASSIFIERS
-    from workbench.policies import POLICIES
-
     entry = CLASSIFIERS.get(classifier)
     latent = entry is None or entry.has_latent
     return [
@@ -78,9 +74,6 @@ def suggestion(policies: Sequence[str]) -> tuple[int, str]:
         that was measured in full, else the default, or 0 where it is not among them; "" where nothing was
         measured with the default model.
     """
-    from workbench.policies import POLICIES
-    from workbench.policies.effective import suggested
-
     advice = suggested()
     has_words = advice.of_default and advice.policy in policies
     words = f"{POLICIES[advice.policy].title} – {advice.words}." if has_words else ""
@@ -140,9 +133,6 @@ def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = F
     Returns:
         What is chosen now.
     """
-    from workbench.classifiers import CLASSIFIERS
-    from workbench.policies import POLICIES
-
     title = st.text_input("Name of the project", value=name, key=f"{key}-name", max_chars=80)
     left, right = st.columns(2)
     models = classifiers_for(kind, n_classes)
@@ -295,8 +285,6 @@ def start(
 
 def _unused(name: str | None) -> str | None:
     """A project's name, with a number behind it where there is a project of that name."""
-    from workbench.app.access import sharing
-
     if name is None:
         return None
     names = {record.name for record in sharing.visible(Store.open().projects())}
@@ -306,8 +294,6 @@ def _unused(name: str | None) -> str | None:
 
 def existing(source: Any, options: Mapping[str, Any]) -> str | None:
     """The project on the same data that was used last, or None."""
-    from workbench.app.access import sharing
-
     same = [
         record
         for record in sharing.visible(Store.open().projects())

@@ -11,10 +11,10 @@ from workbench.app.access import current, login
 from workbench.app.shell import widgets
 from workbench.app.words.text import plural, refused, verbatim
 from workbench.reading import names_in
+from workbench.store import ProjectSummary
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
-    from workbench.store import ProjectSummary
 
 FEW = 6
 """Questions above which the form for another one stands before them, where it is seen."""

@@ -30,8 +30,11 @@ from workbench.app.serving.caching import computed, stamp
 from workbench.app.shell import background_files, frame, widgets
 from workbench.app.words.text import for_people, plural, show_error, verbatim
 from workbench.errors import InputError, install_command
+from workbench.pools.encoders import ENCODERS
+from workbench.pools.features.vectors import PREFIX
 from workbench.pools.formats import endings_of, format_of
 from workbench.pools.formats.files import File
+from workbench.store import Store
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -152,7 +155,6 @@ def page() -> None:
 def bundle(path: str) -> None:
     """The bundle of a project: one button opens it."""
     from workbench.exchange import wanted_by
-    from workbench.store import Store
 
     st.markdown("This is a project with all its history: labels, events, fits and settings.")
     needs, place = wanted_by(path), None
@@ -372,8 +374,6 @@ def folder_of_pictures(options: dict[str, Any]) -> None:
 
 def own_vectors() -> str | None:
     """The option of features that names an uploaded file of vectors; None where there is none yet."""
-    from workbench.pools.features.vectors import PREFIX
-
     file = st.file_uploader(
         "Vectors",
         type=["npz", "parquet", "pq"],
@@ -385,8 +385,6 @@ def own_vectors() -> str | None:
 
 def own_encoder(kind: str) -> str | None:
     """The option of features that names an encoder; None where the chosen one is not installed."""
-    from workbench.pools.encoders import ENCODERS
-
     entries = [entry for entry in ENCODERS.values() if entry.kind == kind and not entry.name.endswith(":")]
     entry = st.selectbox(
         "Encoder",

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.app.access import current
 from workbench.app.desk import operations
 from workbench.app.words import acts
 from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
-    from workbench.sessions.operations import Acknowledgement, Operation
+from workbench.sessions import Session
+from workbench.sessions.operations import Acknowledgement, Operation
 
 _log = logging.getLogger(__name__)
 MOST_CARDS = 16
@@ -22,15 +21,11 @@ MOST_OPERATIONS = 200
 
 def session_of(project: str, person: str) -> Session:
     """The session of a person on a project that is open in this process."""
-    from workbench.app.access import current
-
     return current.opened(project).as_annotator(person)
 
 
 def keep_fitting(project: str, person: str) -> None:
     """See that a model which knows more is on its way, after somebody's answers."""
-    from workbench.app.access import current
-
     session = session_of(project, person)
     with session.log.snapshot():
         current.keep_fitting_all(session)

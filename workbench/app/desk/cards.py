@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.app.access import current
 from workbench.app.serving import explanations
 from workbench.app.serving.caching import kept
 from workbench.app.words.text import NOTHING, plain, plural
+from workbench.arrays import Array
 from workbench.errors import InputError
+from workbench.figures.theme import CATEGORICAL
 from workbench.guesses import columns_of
 from workbench.pools.cells import BLANKS
+from workbench.pools.encoded import model_input_of
 from workbench.pools.images.photos import PhotoItems
 from workbench.pools.tables.uses import LONG_TEXT
+from workbench.sessions import Ask, Session
+from workbench.sessions.asking_items import ItemAsk
+from workbench.sessions.finish_state import FinishState
 from workbench.sessions.guessing import FEW, said_of, source_words, weight_words
 
 if TYPE_CHECKING:
-    from workbench.arrays import Array
     from workbench.pools import Pool
-    from workbench.sessions import Ask, Session
-    from workbench.sessions.asking_items import ItemAsk
-    from workbench.sessions.finish_state import FinishState
 
 BADGES = {
     "policy": "chosen by the policy",
@@ -273,8 +276,6 @@ def model_input(pool: Pool, item: int) -> dict[str, Any]:
     Raises:
         InputError: there is no such item.
     """
-    from workbench.pools.encoded import model_input_of
-
     if not 0 <= item < len(pool):
         raise InputError(f"There is no item {item}.")
     model_view = model_input_of(pool, item)
@@ -351,8 +352,6 @@ def neighbour_faces(pool: Pool, items: Sequence[int], shown: int, picture: str) 
 
 def plane(session: Session) -> dict[str, Any] | None:
     """The points of a pool of two features: a sample of all, and the labelled ones with their codes."""
-    from workbench.figures.theme import CATEGORICAL
-
     pool = session.pool
     if pool.n_features != 2:
         return None
@@ -454,8 +453,6 @@ def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
     Raises:
         InputError: there is no such picture.
     """
-    from workbench.app.access import current
-
     pool = current.opened(project).pool
     inside = 0 <= item < len(pool)
     if inside and side and isinstance(pool.items, PhotoItems) and pool.items.photos.longest(item) > side:
@@ -477,8 +474,6 @@ def picture_told(project: str, name: str) -> tuple[bytes, str]:
     Raises:
         InputError: there is no such picture.
     """
-    from workbench.app.access import current
-
     picture = current.opened(project).instructions.picture(name)
     return picture.data, picture.media
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import streamlit as st
 
 from workbench.app.access import login
 from workbench.app.access.current import PERSON_COOKIE
@@ -13,9 +15,7 @@ from workbench.app.desk.cards import CHECK_MODE
 from workbench.app.desk.operations import EVERY, MAX_BUTTONS, class_keys
 from workbench.app.desk.requests import ADDRESS
 from workbench.app.serving import frontend
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
+from workbench.sessions import Session
 
 _HERE = Path(__file__).resolve().parent
 AHEAD = 4  # cards in the browser: more make the policy's choices old, fewer run dry
@@ -30,8 +30,6 @@ def _registered(name: str) -> Any:
 
 def _held(session: Session) -> tuple[str, requests.Bearer]:
     """The token of whoever sits here, which this tab keeps while it is good."""
-    import streamlit as st
-
     key = f"desk-token-{session.id}-{session.annotator}"
     bearer = requests.bearer(st.session_state.get(key, ""))
     if bearer is None:

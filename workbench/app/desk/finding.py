@@ -11,13 +11,13 @@ import numpy as np
 from workbench.app.serving import explanations
 from workbench.app.serving.caching import kept
 from workbench.app.words.text import plain
+from workbench.arrays import Ints
 from workbench.errors import InputError
 from workbench.reading import letters
+from workbench.sessions import Session
 
 if TYPE_CHECKING:
-    from workbench.arrays import Ints
     from workbench.pools import Pool
-    from workbench.sessions import Session
 
 MOST_WORDS = 12
 LONGEST = 1_000  # letters; each is compared with the names of all columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -12,10 +12,8 @@ from markdown_it.token import Token
 from workbench.app.desk import cards
 from workbench.app.serving.caching import computed
 from workbench.pools.instructions import KEPT
+from workbench.sessions import Session
 from workbench.sessions.instructions import examples_of_all
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
 
 PLACE = "told"
 """The last part but one of the address of a picture of the instructions."""

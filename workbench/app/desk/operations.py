@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.errors import InputError
 from workbench.reading import cut, valid_text
+from workbench.sessions import Session
 from workbench.sessions.operations import MAX_ID, SKIPPED, Operation
 from workbench.sessions.questions import MOST_QUESTIONS
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
 
 EVERY = "every"
 """What a desk that asks all questions about an item calls itself."""

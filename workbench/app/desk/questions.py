@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.app.access import current
 from workbench.app.desk import cards
 from workbench.app.desk.acknowledgements import MOST_CARDS
 from workbench.app.desk.operations import COMMANDS, EVERY, MAX_BUTTONS, class_keys, keys_for
 from workbench.app.words import acts
 from workbench.errors import InputError
+from workbench.sessions import Session
 from workbench.sessions.asking_items import ItemAsk
+from workbench.sessions.finish_state import FinishState
 from workbench.sessions.questions import YES
-from workbench.store import YES_NO
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
-    from workbench.sessions.finish_state import FinishState
-    from workbench.store import AskRecord
+from workbench.store import YES_NO, AskRecord
 
 MOST_GRIDS = 24
 """Grids to choose from."""
@@ -358,8 +356,6 @@ def _in_need(sessions: Sequence[Session]) -> tuple[int, list[str]]:
 
 def _fitting(session: Session) -> bool:
     """True if a model that knows more is on its way."""
-    from workbench.app.access import current
-
     return session.stale and current.fit_comes(session)
 
 

@@ -17,6 +17,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
 from itsdangerous import BadData, URLSafeSerializer
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -26,6 +27,7 @@ from workbench.app.access import login
 from workbench.app.serving.frontend import is_known_host
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
+from workbench.store import Store
 from workbench.writing import private_folder, workbench_home, write_whole
 
 HOURS = 12
@@ -251,8 +253,6 @@ async def json_body(request: Request) -> dict[str, Any]:
 
 def _allowed(request: Request, token: str, use: str = "desk") -> Bearer:
     """The person who asks, from this server's own page, with a token for this project."""
-    import streamlit as st
-
     host = request.headers.get("host")
     names = st.get_option("server.allowedHosts")
     if names and not is_known_host(host, names):
@@ -285,8 +285,6 @@ def _admitted(cookies: Mapping[str, str], holder: Bearer) -> None:
 
 def _shut_by(project: str, person: login.Person) -> str:
     """The person who took a project away from somebody at its page; "" where it is gone, or nobody's."""
-    from workbench.store import Store
-
     store = Store.open()
     record = store.summary(project)
     if record is None or not record.owner or not login.who_may(person, None, "use"):

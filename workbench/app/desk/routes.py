@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -16,9 +16,7 @@ from workbench.app.desk import cards, finding, instruction_sheet, operations, qu
 from workbench.app.desk.acknowledgements import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured
 from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
+from workbench.sessions import Session
 
 MOST_TOGETHER = 25  # operations of one person in a transaction
 SURE_TILE = 0.9  # probability of its class below which an item of a grid is marked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -15,10 +15,10 @@ from workbench.app.history.exports import NAMES, format_box, stem
 from workbench.app.serving.caching import computed
 from workbench.app.shell import background_files, downloads, frame, widgets
 from workbench.app.words.text import percent, plural, refused, show_error, verbatim
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
-    from workbench.sessions.finish_state import FinishState
+from workbench.exchange import FORMATS
+from workbench.sessions import Session
+from workbench.sessions.certifying import machine_part
+from workbench.sessions.finish_state import FinishState
 
 _GREEN = (
     ".st-key-certified { background: color-mix(in srgb, #2a9d5c 10%, transparent); border-left: 4px solid"
@@ -150,8 +150,6 @@ def falling(now: FinishState) -> None:
 
 def certified(session: Session, now: FinishState) -> None:
     """The calm page of a finish: the sentence, the finished set, the certificate."""
-    from workbench.sessions.certifying import machine_part
-
     certificate = session.checks.certificate()
     if certificate is None:
         return
@@ -240,8 +238,6 @@ def _relabelled(session: Session) -> list[int]:
 
 def takeaway(session: Session, certificate: Any) -> None:
     """Downloads of the finished set and of the certificate."""
-    from workbench.exchange import FORMATS
-
     with widgets.row("finish-downloads"):
         file_format = format_box(session, "finish-format", width=150, label_visibility="collapsed")
         downloads.button(

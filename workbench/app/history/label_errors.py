@@ -11,12 +11,11 @@ import streamlit as st
 from workbench.app.history import decisions
 from workbench.app.serving import evaluation
 from workbench.app.serving.caching import computed
-from workbench.app.serving.jobs import manager
+from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import widgets
 from workbench.app.words.text import plural, verbatim
 
 if TYPE_CHECKING:
-    from workbench.app.serving.jobs import Job
     from workbench.sessions import Session
     from workbench.sessions.fitted_model import FittedModel
 

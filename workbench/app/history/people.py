@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -15,11 +15,9 @@ from workbench.app.shell import widgets
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.metrics import Agreement, cohen_kappa, krippendorff_alpha
 from workbench.metrics.agreement import ENOUGH
+from workbench.sessions import Event, ProjectState
 from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport, shown_people
 from workbench.store.events import SOURCE
-
-if TYPE_CHECKING:
-    from workbench.sessions import Event, ProjectState
 
 HIDDEN = "people-hidden"
 _HEIGHT = 460

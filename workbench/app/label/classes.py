@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.errors import InputError
+from workbench.sessions import ProjectState, Session
 from workbench.sessions.taxonomy import code_book
-
-if TYPE_CHECKING:
-    from workbench.sessions import ProjectState, Session
 
 PLACE, NAME, KEY, COLOUR, GUIDANCE, ITEMS = "Place", "Class", "Key", "Colour", "Guidance", "Items"
 KINDS = {PLACE: "int64", NAME: "object", KEY: "object", COLOUR: "object", GUIDANCE: "object", ITEMS: "int64"}

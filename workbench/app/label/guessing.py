@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from workbench.app.access import login
 from workbench.app.serving import uploads
-from workbench.app.serving.jobs import DAY, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.shell import background_files, widgets
 from workbench.app.words.text import one_line, percent, plural, refused, show_error, show_kept_error, verbatim
 from workbench.errors import InputError
 from workbench.reading import listed
-from workbench.sessions.guessing import source_words, takes_guess, weight_words
+from workbench.sessions import Session
+from workbench.sessions.guessing import SourceReport, source_words, takes_guess, weight_words
 from workbench.sessions.people import picked_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from workbench.app.serving.jobs import Job
     from workbench.exchange import PredictionPlan
     from workbench.exchange.language_model import Questions, Server
     from workbench.exchange.predictions import Prediction
-    from workbench.sessions import Session
-    from workbench.sessions.guessing import SourceReport
 
 _PROBLEM = "guesses-problem"
 _FILES, _READ = "guesses-files", "guesses-read"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -12,12 +12,10 @@ from workbench.app.shell import widgets
 from workbench.app.words.text import one_line, plural, refused, show_kept_error, verbatim
 from workbench.errors import InputError
 from workbench.pools.instructions import LONGEST, MOST_OCTETS, PICTURE, read_instructions
+from workbench.sessions import Session
 from workbench.sessions.instruction_texts import MOST_PICTURES, as_kept
 from workbench.store import Instructions
 from workbench.store.events import SOURCE
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
 
 OPEN = "instructions-open"
 _DRAFT, _TEXT, _PROBLEM = "instructions-draft", "instructions-text", "instructions-problem"

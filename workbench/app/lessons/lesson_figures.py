@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.app.words.text import percent
-from workbench.figures import teaching
+from workbench.figures import parts, teaching, theme
 
 Values = dict[str, Any]
 
@@ -206,7 +206,6 @@ def outvoted(made: Any, values: Values) -> Drawn:
 
 def unlabelled(made: Any, values: Values) -> Drawn:
     """Errors at each strength of leaning on neighbours, and the items as one of them sees these."""
-    from workbench.figures import parts, theme
     from workbench.figures.ranks import series
     from workbench.pools.neighbours.graph import STRENGTHS
 

@@ -24,7 +24,9 @@ from workbench.app.serving.jobs import DAY, HOUR, Job, manager
 from workbench.app.shell import widgets
 from workbench.arrays import Cache
 from workbench.errors import InputError
+from workbench.figures import records as figures
 from workbench.figures.parts import enlarge, resized
+from workbench.metrics import ConfidenceHistogram, ReliabilityTable
 from workbench.policies.registry import POLICIES
 from workbench.reading import cut
 
@@ -411,8 +413,6 @@ STORED = "lessons.npz"
 
 def stored_kinds() -> dict[str, Any]:
     """The kinds of record a result is made of, by name."""
-    from workbench.figures import records as figures
-    from workbench.metrics import ConfidenceHistogram, ReliabilityTable
     from workbench.studies import lessons
 
     kinds = (

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import streamlit as st
+
 from workbench.app.serving.frontend import component
 
 _HERE = Path(__file__).resolve().parent
@@ -133,8 +135,6 @@ def mount(
         seen: called with the window's width and height in pixels, when they are not the known ones.
         known: what `seen` was called with last.
     """
-    import streamlit as st
-
     rows = [run for one in ([text] if isinstance(text, str) else text) for run in parsed(one)]
 
     def acted() -> None:

@@ -17,6 +17,8 @@ from workbench.app.shell import widgets
 from workbench.app.shell.downloads import button, figure_downloads
 from workbench.app.words.text import explain, plural, refused, show_kept_error, used_in, verbatim
 from workbench.errors import InputError
+from workbench.figures.parts import enlarge
+from workbench.figures.teaching import guess_tally
 
 
 def key_of(lesson: lessons.Lesson, control: lessons.Control) -> str:
@@ -264,8 +266,6 @@ def _tally(lesson: lessons.Lesson, came_out: float) -> None:
     if not values or lesson.guess is None:
         st.caption("Nobody in this class has guessed yet.")
         return
-    from workbench.figures.parts import enlarge
-    from workbench.figures.teaching import guess_tally
 
     st.caption(f"{plural(len(values), 'guess', 'guesses')} of this class, and what came out")
     fig = guess_tally(values, came_out, unit=lesson.guess.unit)

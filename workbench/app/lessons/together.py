@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -14,9 +14,10 @@ from workbench.app.label import oracle
 from workbench.app.shell import labelling_speed, missing_pool, widgets
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
+from workbench.figures import parts
+from workbench.figures.curves import learning_curve, summarise
+from workbench.sessions import Session
+from workbench.store import Store
 
 NAME = "together"
 TITLE = "Label a pool together"
@@ -48,8 +49,6 @@ def before() -> None:
 
 def example() -> None:
     """Preview of the curve, while there is none."""
-    from workbench.figures import parts
-
     widgets.figure(
         parts.example("class"),
         "together-example",
@@ -65,9 +64,6 @@ def begin() -> None:
     Raises:
         InputError: they have as many projects as one person may have.
     """
-    from workbench.sessions import Session
-    from workbench.store import Store
-
     auditing.room_for_project()
     owner = login.key_of_page()
     session = Session.create(POOL, name="A class labels digits", owner=owner)
@@ -172,7 +168,5 @@ def random_words(runs: Any, labels: int) -> str:
 
 def drawn(rounds: Any, runs: Any) -> Any:
     """The class's curve beside random's."""
-    from workbench.figures.curves import learning_curve, summarise
-
     class_curve = labelling_speed.error_curve("this class", labelling_speed.measured_rounds(rounds))
     return learning_curve([class_curve, summarise("random questions", runs, baseline=True)], height=HEIGHT)

@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -22,10 +23,9 @@ from workbench.app.programs import BASE
 from workbench.app.serving.frontend import from_root
 from workbench.errors import InputError
 from workbench.reading import cut
-
-if TYPE_CHECKING:
-    from workbench.sessions import Ask, Session
-    from workbench.store.people import ApiKey
+from workbench.sessions import Ask, Session
+from workbench.store import Store
+from workbench.store.people import ApiKey
 
 MOST_QUESTIONS = 16
 MOST_LABELS = 1_000
@@ -119,8 +119,6 @@ def _holder(request: Request) -> ApiKey:
     Raises:
         RefusedError: no such key, or another project's, or a person who may not.
     """
-    from workbench.store import Store
-
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise RefusedError(401, "Send the key: Authorization: Bearer wb_...")
@@ -306,7 +304,6 @@ def predict(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rows(rows: list[Any]) -> Any:
-    import numpy as np
     import pandas as pd
 
     if all(isinstance(row, dict) for row in rows):

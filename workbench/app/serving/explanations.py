@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.app.serving.caching import computed, kept
 from workbench.app.words.text import PER_CENT, percent
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, standardised
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -206,7 +206,6 @@ def space(session: Session) -> Array:
 
 @kept
 def _standardised(pool: Pool) -> Array:
-    from workbench.arrays import standardised
 
     return standardised(pool.features, pool.common_scale)
 

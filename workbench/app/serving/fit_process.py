@@ -15,10 +15,11 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from workbench.app.serving.jobs import uses_processes
+from workbench.progress import FitCallback
 from workbench.work.companion import Companion, DiedError
+from workbench.writing import workbench_home
 
 if TYPE_CHECKING:
-    from workbench.progress import FitCallback
     from workbench.sessions import Session
     from workbench.sessions.published import Made
 
@@ -30,8 +31,6 @@ PATIENCE = 5.0
 @cache
 def fitter() -> Companion:
     """The process that fits, one a server; nobody waits for its end."""
-    from workbench.writing import workbench_home
-
     companion = Companion("fits", {"WORKBENCH_FIT": "inline"}, turns=workbench_home() / "turns")
     atexit.register(companion.end)
     return companion

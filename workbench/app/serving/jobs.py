@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from workbench.app.words.text import percent
 from workbench.errors import Cancelled, InputError
 from workbench.progress import duration
+from workbench.registry import typed
 from workbench.work.companion import Companion, DiedError, function_at
 
 if TYPE_CHECKING:
@@ -415,7 +416,6 @@ def compute(
         if session is not None:
             keep(session)
         return function_at(_TASKS)(heard, (), target, given)
-    from workbench.registry import typed
 
     settings = {} if session is None else session.settings
     call = typed({name: settings.get(name) for name in ("classifier", "options", "policy")}), target, given

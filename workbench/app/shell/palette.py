@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
 from workbench.app.access import current, sharing
 from workbench.app.serving.frontend import component
+from workbench.store import Store
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -29,8 +32,6 @@ def entries(session: Session | None, pages: Mapping[str, Any]) -> list[dict[str,
         session: the open project, whose classes are listed; None for none.
         pages: name in the address -> page.
     """
-    from workbench.store import Store
-
     rows = [
         {"id": f"page:{name}", "kind": "page", "name": str(target.title)} for name, target in pages.items()
     ]
@@ -58,8 +59,6 @@ def class_box(classes: Sequence[str], visit: int) -> tuple[str, int]:
         classes: that the box offers, after the choice of all of them.
         visit: number of the visit of the page with the box.
     """
-    import streamlit as st
-
     name, n, first_visit = st.session_state.get(CLASS, NOWHERE)
     if n and first_visit is None:
         first_visit = visit
@@ -76,8 +75,6 @@ def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
         session: the open project.
         pages: name in the address -> page; hidden ones are left out.
     """
-    import streamlit as st
-
     offered = {name: page for name, page in pages.items() if name and page.title}
     scripts = _HERE.parent / "desk" / "keyboard.js", _HERE / "palette.js"
     # as a text: a list of entries would be looked at as a table, which imports pyarrow on the first page

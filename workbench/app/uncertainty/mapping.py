@@ -16,6 +16,7 @@ from workbench.app.words.text import percent
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import title_of
 from workbench.classifiers.protocols import geometry_of
+from workbench.writing import workbench_home
 
 if TYPE_CHECKING:
     from workbench.figures.maps import Regions
@@ -176,7 +177,6 @@ def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap |
         (map, None, ""), (None, job, "") or (None, None, a sentence; "" for a pool that needs none).
     """
     from workbench.sessions import embedding
-    from workbench.writing import workbench_home
 
     pool = session.pool
     if pool.n_features <= 2:

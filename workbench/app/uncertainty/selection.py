@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from workbench.app.desk.component import picture_address
 from workbench.app.serving.frontend import component
 from workbench.app.words.text import refused
-
-if TYPE_CHECKING:
-    from workbench.sessions import Session
+from workbench.sessions import Session
 
 
 def remember(session: Session, key: str) -> None:
@@ -117,8 +115,6 @@ def mount_pointer(
         act: called with what was done: {"kind": "pick", "items"} or {"kind": "clear"}; only with this turn's
             number.
     """
-    import streamlit as st
-
     key = f"pointing-{chart}"
 
     def acted() -> None:

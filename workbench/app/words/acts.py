@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.words.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from workbench.sessions import Session
     from workbench.store import Event, ProjectState
 
