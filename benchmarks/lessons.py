@@ -213,7 +213,7 @@ def fresh() -> Iterator[tuple[str, Any]]:
 
 def thumbnail(lesson: lessons.Lesson) -> str:
     """A lesson's small picture, from what it shows when it opens."""
-    shown = lessons._stored(lesson.key(lesson.preset))
+    shown = lessons.stored_result(lessons.name_of(lesson, lesson.preset))
     return small(lesson.draw(shown, lesson.preset).pictures[0].figure)
 
 

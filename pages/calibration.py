@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,14 +56,6 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
         return None
     items, codes, p = job.result
     return items, codes, p, f"{plural(len(items), 'label')}, each predicted by a model that did not see it"
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], key: str, alt: str) -> None:
-    import pandas as pd
-
-    with st.container(key=key):
-        # its sentences break into lines, which a grid's cells do not
-        st.table(pd.DataFrame(rows, columns=list(columns)), border="horizontal", hide_index=True, alt=alt)
 
 
 def turn() -> None:
@@ -274,7 +266,8 @@ def numbers(shown: Calibration, n: int) -> None:
             "Reliability (low is good) − resolution (high is good) + uncertainty + remainder in the bins.",
         ),
     ]
-    table(("Measure", "Value", "What it says"), rows, "cal-numbers", "Calibration measures")
+    named = [dict(zip(("Measure", "Value", "What it says"), row, strict=True)) for row in rows]
+    widgets.table(named, "cal-numbers", "Calibration measures")
     if n < 200:
         st.caption(f"With n = {n:,} do not rank anything closer than about {1 / np.sqrt(n):.2f}.")
 
@@ -298,9 +291,9 @@ def other_readings(
     rows = []
     for name, title in versions.items():
         calibration = evaluation.calibration(model, items, codes, name, bins, None, None)
-        rows.append((title, f"ECE {calibration.ece.value:.3f} · NLL {calibration.nll:.3f}", notes[name]))
-    described = "Calibration of each reading of the latent functions"
-    table(("Reading", "Measured", "What it is"), rows, "cal-versions", described)
+        measured = f"ECE {calibration.ece.value:.3f} · NLL {calibration.nll:.3f}"
+        rows.append({"Reading": title, "Measured": measured, "What it is": notes[name]})
+    widgets.table(rows, "cal-versions", "Calibration of each reading of the latent functions")
 
 
 st.title("Calibration")

@@ -390,7 +390,7 @@ def take_away(fig: Any, several: list[StudyResult]) -> None:
         downloads.figure_downloads(fig, "comparison", "save-comparison")
         downloads.button(
             "Rows of every round and seed (CSV)",
-            lambda out: out.write(comparison.rows_csv(several).encode()),
+            lambda: comparison.rows_csv(several).encode(),
             "comparison.csv",
             "comparison-rows",
             kind="tertiary",

@@ -35,12 +35,12 @@ def events_table(session: Any, state: Any) -> None:
             height=460,
             # in pixels: at 1,024 all up to the time are seen, on a phone who gave which class to what
             column_config={
-                "What": st.column_config.TextColumn(width=88),
-                "Class or change": st.column_config.TextColumn(width=190),
-                "Item": st.column_config.TextColumn(width=64),
-                "Who": st.column_config.TextColumn(width=64),
-                "Why asked": st.column_config.TextColumn(width=135),
-                "Time (UTC)": st.column_config.TextColumn(width=150),
+                "What": {"width": 88},
+                "Class or change": {"width": 190},
+                "Item": {"width": 64},
+                "Who": {"width": 64},
+                "Why asked": {"width": 135},
+                "Time (UTC)": {"width": 150},
                 "Utility": st.column_config.NumberColumn(format="%.3f", width=70),
                 "Model had": st.column_config.NumberColumn(
                     help="Labels the model had seen when the item was shown.", width=85

@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.websockets import WebSocketClose
 
 from workbench.app.access import current, login
 from workbench.app.serving import fit_process, frontend, jobs, streamlit_private
@@ -52,12 +54,12 @@ _POLICY = "; ".join(
         "frame-ancestors 'self'",
     ]
 )
-_HEADERS = [
-    (b"content-security-policy", _POLICY.encode()),
-    (b"x-frame-options", b"SAMEORIGIN"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-]
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-frame-options": "SAMEORIGIN",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
 
 
 class SecurityHeaders(frontend.Layer):
@@ -68,9 +70,10 @@ class SecurityHeaders(frontend.Layer):
 
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                headers = list(message.get("headers", []))
-                present = {name.lower() for name, _ in headers}
-                message = {**message, "headers": headers + [h for h in _HEADERS if h[0] not in present]}
+                headers = frontend.headers_of(message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                message = {**message, "headers": headers.raw}
             await send(message)
 
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
@@ -97,15 +100,9 @@ class Gate(frontend.Layer):
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()
-            await send({"type": "websocket.close", "code": 1008, "reason": refused[:120]})
+            await WebSocketClose(1008, refused[:120])(scope, receive, send)
         else:
-            body = f"{refused}\n".encode()
-            headers = [
-                (b"content-type", b"text/plain; charset=utf-8"),
-                (b"content-length", b"%d" % len(body)),
-            ]
-            await send({"type": "http.response.start", "status": 403, "headers": headers})
-            await send({"type": "http.response.body", "body": body})
+            await PlainTextResponse(f"{refused}\n", 403)(scope, receive, send)
 
 
 class BelowBase(frontend.Layer):
@@ -130,18 +127,16 @@ def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequenc
     Returns:
         A sentence for the log and the answer.
     """
-    headers = [(name.lower(), value.decode("latin-1")) for name, value in scope.get("headers", [])]
-    host_headers = [value for name, value in headers if name == b"host"]
+    headers = frontend.headers_of(scope)
+    host_headers, origins_told = headers.getlist("host"), headers.getlist("origin")
     host = host_headers[0] if len(host_headers) == 1 else ""
     if not frontend.is_known_host(host, hosts):
         return "This server does not go by that name (server.allowedHosts)."
     reads = scope["type"] == "http" and scope.get("method", "GET") in ("GET", "HEAD", "OPTIONS")
-    origin_headers = [value for name, value in headers if name == b"origin"]
-    if reads or not origin_headers:
+    if reads or not origins_told:
         return ""
-    if len(origin_headers) == 1 and (
-        urlsplit(origin_headers[0]).netloc.lower() == host.lower() or origin_headers[0] in origins
-    ):
+    origin, *others = origins_told
+    if not others and (urlsplit(origin).netloc.lower() == host.lower() or origin in origins):
         return ""
     return "Pages of another origin may not use this server (server.corsAllowedOrigins)."
 

@@ -1,6 +1,7 @@
 """The Compare page when comparisons are finished: verdicts, several together, one round looked at."""
 
 import csv
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.compare import comparison, comparison_sources
+from workbench.app.serving.jobs import Job, manager
 from workbench.app.words.text import percent
 from workbench.cli.runs import run_comparison
 from workbench.store import Store
@@ -111,6 +113,27 @@ def test_stopping_advice_looks_at_a_run_and_changes_nothing(tokens: list[str]) -
     page.run()
     assert not page.exception
     assert "Go on: fewer than 5 rounds" in texts(page).replace("\\", "")
+
+
+def test_advice_that_was_cancelled_is_worked_out_when_somebody_tries_again(
+    tokens: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+
+    def compute(job: Job, *given: object, **named: object) -> None:
+        gate.wait(600)
+        job.report(0.5)
+
+    monkeypatch.setattr(comparison.jobs, "compute", compute)
+    one = comparison.find(tokens[0])
+    job = comparison.advice(one, "random", 1)
+    job.cancel()
+    gate.set()
+    assert job.wait(600) and job.status == "cancelled"
+    assert comparison.advice(one, "random", 1) is job, "the page that comes with its end begins no other"
+    manager().forget(job)
+    again = comparison.advice(one, "random", 1)
+    assert again is not job and again.wait(600)
 
 
 def test_measures_where_more_is_better_are_judged_so(tokens: list[str]) -> None:

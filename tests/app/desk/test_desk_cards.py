@@ -17,9 +17,8 @@ from workbench.app.desk import cards
 from workbench.app.desk.cards import encoded, face, neighbour_faces, picture, thumbnail_face
 from workbench.app.desk.operations import class_keys
 from workbench.app.desk.routes import grid, look, sync
-from workbench.app.history.decisions import WHY
 from workbench.app.serving import explanations
-from workbench.app.words.text import plain
+from workbench.app.words.text import plain, role_words, words_of
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.pools import load_pool
@@ -306,7 +305,8 @@ def test_what_the_model_says_is_in_the_classes_as_they_are_now(flowers: Session)
 
 
 def test_why_an_item_was_asked_is_said_in_words_wherever_it_is_told() -> None:
-    assert set(cards.BADGES) <= set(WHY)
+    assert all(words["log"] for words in words_of("roles").values())
+    assert role_words("policy", "badge") == "chosen by the policy" and role_words("new", "log") == "new"
 
 
 @pytest.mark.parametrize("learn", [False, True])

@@ -315,7 +315,7 @@ def test_a_slider_that_is_moved_on_ends_what_its_tab_no_longer_waits_for(
 ) -> None:
     session, _ = tickets
     gate = threading.Event()
-    monkeypatch.setattr(certificate_plan, "_forecast", lambda job, given: gate.wait(600))
+    monkeypatch.setattr(certificate_plan, "_forecast", lambda job, *given: gate.wait(600))
     jobs = [forecast_job(session, "column:llm_label", error, 0.95, "ann") for error in (0.05, 0.07)]
     assert [one.cancelling for one in jobs] == [True, False]
     gate.set()

@@ -14,14 +14,15 @@ from tests.app.uncertainty.test_teaching import started
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.data import opening
-from workbench.app.history import decisions, history
+from workbench.app.history import history
 from workbench.app.label import oracle
 from workbench.app.lessons import together
 from workbench.app.server import serve
-from workbench.app.serving import evaluation, uploads
+from workbench.app.serving import evaluation, jobs, uploads
 from workbench.app.serving.caching import stamp
 from workbench.app.serving.jobs import Job, JobManager, manager
 from workbench.app.shell import missing_pool
+from workbench.app.words.text import role_words
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session
@@ -121,8 +122,10 @@ def test_labels_are_judged_by_the_model_they_are_shown_for(home: Path, tmp_path:
     session.change_model(classifier="svm-platt", policy="margin")
     job = evaluation.cross_validation(session, model)
     assert job.wait(600) and job.status == "done", job.error
-    same = evaluation.CrossValidationInputs(model.uid, "logistic-regression", {}, 0, model.number, session)
-    assert job.result[2] == pytest.approx(evaluation._crossed(job, same)[2])
+    items, codes, _ = job.result
+    told = "crossed", session.store.url, session.id, model.number, "logistic-regression", {}
+    assert job.result[2] == pytest.approx(jobs.compute(job, *told, session=session)[2])
+    assert set(items) == set(model.items) and len(codes) == len(items)
     session.refit()
     assert session.model is not None and evaluation.cross_validation(session, session.model) is not job
 
@@ -167,7 +170,7 @@ def test_the_log_says_in_words_why_an_item_was_asked_about_before_what_may_be_cu
     ask = session.ask()[0]
     session.tell(ask.id, session.classes[0])
     row = history.event_rows(session, session.state, 9)[0]
-    assert row["Why asked"] == decisions.WHY[ask.role] and row["What"] == "labelled"
+    assert row["Why asked"] == role_words(ask.role, "log") and row["What"] == "labelled"
     assert list(row)[:5] == ["What", "Class or change", "Item", "Who", "Why asked"]
 
 
@@ -195,16 +198,21 @@ def test_fits_of_one_number_of_labels_are_one_point_with_its_own_interval(home: 
 
 
 def test_a_job_that_failed_is_a_state_and_is_tried_again_when_asked(home: Path) -> None:
-    from tests.app.counted import Counted, failing
+    manager = JobManager()
 
-    jobs = JobManager()
-    one = jobs.compute("owner", Counted(1), failing, lane="short", limit=600)
+    def failing(job: Job) -> None:
+        raise OSError(28, "no space left")
+
+    def asked(n: int) -> Job:
+        return manager.compute("owner", n, failing, title="Failing", lane="short", limit=600)
+
+    one = asked(1)
     assert one.wait(600) and one.status == "failed"
-    assert jobs.compute("owner", Counted(1), failing, lane="short", limit=600) is one
-    other = jobs.compute("owner", Counted(2), failing, lane="short", limit=600)
+    assert asked(1) is one
+    other = asked(2)
     assert other is not one and other.wait(600)
-    jobs.forget(one)
-    again = jobs.compute("owner", Counted(1), failing, lane="short", limit=600)
+    manager.forget(one)
+    again = asked(1)
     assert again is not one and again.wait(600)
 
 

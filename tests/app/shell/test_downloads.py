@@ -1,7 +1,6 @@
 """A file is made when it is asked for, at an address that outlives every redraw of its page."""
 
 import gc
-import os
 import re
 
 import pytest
@@ -52,26 +51,24 @@ def test_html_and_a_reason_where_none_is(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def counting() -> None:
     import errno
-    from typing import IO
 
     import streamlit as st
 
     from workbench.app.shell.downloads import button
     from workbench.errors import InputError
 
-    def refused(out: IO[bytes]) -> None:
-        out.write(b"the beginning")
+    def refused() -> bytes:
         raise InputError("Nothing to write.")
 
-    def broken(out: IO[bytes]) -> None:
+    def broken() -> bytes:
         raise RuntimeError("a fault of ours")
 
-    def full(out: IO[bytes]) -> None:
+    def full() -> bytes:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     n = st.session_state["n"] = st.session_state.get("n", 0) + 1
-    button("Save", lambda out: out.write(f"drawing {n}".encode()), f"größe {n}.csv", "save")
-    button("None", lambda out: out.write(b"never"), "none.csv", "none", disabled=n > 1)
+    button("Save", lambda: f"drawing {n}".encode(), f"größe {n}.csv", "save")
+    button("None", lambda: b"never", "none.csv", "none", disabled=n > 1)
     button("Refused", refused, "refused.csv", "refused")
     button("Broken", broken, "broken.csv", "broken")
     button("Full", full, "full.csv", "full")
@@ -129,29 +126,3 @@ def test_a_file_that_cannot_be_made_says_why(client: TestClient, caplog: pytest.
     assert not_made(client, refused, "refused.csv") == "Nothing to write.\n"
     assert "log says why" in not_made(client, broken, "broken.csv")
     assert "a fault of ours" in caplog.text
-
-
-def large() -> None:
-    import streamlit as st
-
-    from workbench.app.shell.downloads import button
-
-    held = st.session_state["held"] = []
-
-    def write(out: object) -> None:
-        held.append(out)
-        for _ in range(3):
-            out.write(b"x" * 1_000_000)  # type: ignore[attr-defined]
-
-    button("Large", write, "large.csv", "large")
-
-
-def test_a_file_lies_on_disk_until_it_is_sent_in_blocks(client: TestClient) -> None:
-    shown = AppTest.from_function(large).run()
-    with client.stream("GET", addresses(shown)[0]) as answer:
-        assert answer.headers["content-length"] == "3000000"
-        (out,) = shown.session_state["held"]
-        assert os.fstat(out.fileno()).st_size == 3_000_000  # a file of the system, no bytes in memory
-        blocks = list(answer.iter_raw())
-    assert sum(map(len, blocks)) == 3_000_000
-    assert out.closed  # and with it gone from the disk

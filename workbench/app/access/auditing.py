@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.access import current, login
+from workbench.app.shell import widgets
 from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.store import ProjectSummary, Store
@@ -82,18 +83,12 @@ def exported(session: Session, file: str) -> Callable[[login.Person | None], Non
 
 def table(project: ProjectSummary) -> None:
     """Acts of people on a project, for its owner."""
-    import pandas as pd
-
     entries = Store.open().audit.entries(project=project.id, most=MOST)
     if not entries:
         st.caption("Nothing yet.")
         return
-    st.dataframe(
-        pd.DataFrame(rows(entries)),
-        hide_index=True,
-        key="audit-table",
-        alt="Who opened, exported and shared the project, newest first",
-    )
+    alt = "Who opened, exported and shared the project, newest first"
+    widgets.grid(rows(entries), "audit-table", alt)
 
 
 def rows(entries: Sequence[AuditEntry]) -> list[dict[str, str]]:

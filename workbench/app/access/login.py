@@ -12,7 +12,7 @@ import os
 import re
 import threading
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,11 +21,12 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import cookie_parser
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 
 from workbench.app.serving import streamlit_private
-from workbench.app.serving.frontend import Layer, asks_for_page, below_base, from_root, is_page
+from workbench.app.serving.frontend import Layer, asks_for_page, below_base, from_root, headers_of, is_page
 from workbench.app.words.text import verbatim
 from workbench.errors import InputError, install_command
 from workbench.reading import reason
@@ -429,8 +430,7 @@ class Entrance(Layer):
             await self.app(scope, receive, send)
             return
 
-        cookies = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
-        person = await run_in_threadpool(of_cookies, cookie_parser("; ".join(cookies)))
+        person = await run_in_threadpool(of_cookies, HTTPConnection(scope).cookies)
         if not who_may(person, None, "use"):
             answer = JSONResponse({"why": "You are not logged in any more: open this page anew."}, 403)
             await answer(scope, receive, send)
@@ -502,62 +502,55 @@ class WayBack(Layer):
         changed = None
         if scope["type"] == "http" and scope["method"] == "GET" and required():
             path, query = below_base(str(scope["path"])), scope.get("query_string", b"").decode("latin-1")
-            cookie_headers = [
-                value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"
-            ]
-            cookies = cookie_parser("; ".join(cookie_headers))
+            cookies = HTTPConnection(scope).cookies
             names = dict(parse_qsl(query))
             if path == CALLBACK and ("state" in names or "error" in names):
                 changed = _led_back(cookies.get(COOKIE, ""), denied="error" in names)
-            elif asks_for_page(scope) and is_page(path) and await _is_stranger(cookies):
+            elif asks_for_page(scope) and is_page(path) and not await run_in_threadpool(of_cookies, cookies):
                 changed = _kept(path, query)
 
         async def sent(message: Any) -> None:
             if message["type"] == "http.response.start" and changed is not None:
-                message = {**message, "headers": changed(message["status"], list(message.get("headers", [])))}
+                headers = headers_of(message)
+                changed(message["status"], headers)
+                message = {**message, "headers": headers.raw}
             await send(message)
 
         await self.app(scope, receive, sent)
 
 
-async def _is_stranger(cookies: dict[str, str]) -> bool:
-
-    return await run_in_threadpool(of_cookies, cookies) is None
-
-
-def _kept(path: str, query: str) -> Any:
-    """Headers of a page that is sent, with the page's address in a cookie."""
+def _kept(path: str, query: str) -> Callable[[int, MutableHeaders], None]:
+    """Change of the headers of a page that is sent: the page's address in a cookie."""
     further = urlencode([(name, value) for name, value in parse_qsl(query) if name != DENIED])
     target = f"{path}?{further}" if further else path
 
-    def changed(status: int, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        keeps = target != "/" and len(target) <= _MOST
-        return [*headers, _cookie(target if keeps else "")] if status == 200 else headers
+    def changed(status: int, headers: MutableHeaders) -> None:
+        if status == 200:
+            headers.append("set-cookie", _cookie(target if target != "/" and len(target) <= _MOST else ""))
 
     return changed
 
 
-def _led_back(page: str, *, denied: bool) -> Any:
-    """Headers of the answer that ends a log-in: it leads to the page that was kept."""
+def _led_back(page: str, *, denied: bool) -> Callable[[int, MutableHeaders], None]:
+    """Change of the headers of the answer that ends a log-in: it leads to the page that was kept."""
     target = unquote(page)
     target = target if _TARGET.fullmatch(target) else "/"
     if denied:
         target += f"{'&' if '?' in target else '?'}{DENIED}=denied"
 
-    def changed(status: int, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    def changed(status: int, headers: MutableHeaders) -> None:
         if status // 100 != 3:
-            return headers
-        to = (b"location", from_root(target).encode())
-        other_headers = [(name, value) for name, value in headers if name.lower() != b"location"]
-        return [*other_headers, to] if denied else [*other_headers, to, _cookie("")]
+            return
+        headers["location"] = from_root(target)
+        if not denied:
+            headers.append("set-cookie", _cookie(""))
 
     return changed
 
 
-def _cookie(target: str) -> tuple[bytes, bytes]:
-    """The header that keeps an address, or with "" lets go of it."""
+def _cookie(target: str) -> str:
+    """The cookie that keeps an address, or with "" lets go of it."""
     secure = "; Secure" if is_encrypted() else ""
     seconds = _SECONDS if target else 0
     words = f"{COOKIE}={quote(target, safe='')}; Max-Age={seconds}; Path={from_root('/')}"
-    words += f"; HttpOnly; SameSite=Lax{secure}"
-    return b"set-cookie", words.encode()
+    return f"{words}; HttpOnly; SameSite=Lax{secure}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.text import explain, percent, plural, verbatim
 from workbench.attacks import ATTACKS
+from workbench.attacks.robustness import DETECTORS, confusion_at, roc, threshold_at
 from workbench.figures import adversarial as figures
 from workbench.figures.parts import example, magnified, sheet
 
@@ -38,32 +40,60 @@ def title_of(attack: str) -> str:
     return ATTACKS[attack].title
 
 
+@dataclass(frozen=True)
+class View:
+    """One attack at one strength, as one detector sees it.
+
+    Attributes:
+        outcome: of the experiment.
+        names: title of each detector, in order.
+        k: number of the detector that is looked at.
+        attack: its name.
+        strength: of it.
+    """
+
+    outcome: AttackOutcome
+    names: list[str]
+    k: int
+    attack: str
+    strength: float
+
+    @property
+    def result(self) -> Robustness:
+        """Measured robustness."""
+        return self.outcome.robustness
+
+    @property
+    def detector(self) -> str:
+        """Title of the detector."""
+        return self.names[self.k]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Numbers of the attack and of the strength."""
+        return self.result.row(self.attack, self.strength)
+
+
 def shown(outcome: AttackOutcome) -> None:
     """Results of an attack: the verdict, the images, and figures that open."""
-    from workbench.attacks.robustness import DETECTORS
-
     result = outcome.robustness
-    names = {name: DETECTORS[name].title for name in result.detectors}
     picked = st.session_state.get("detector")
-    detector = picked if picked in names else next(iter(names))
-    k = result.detectors.index(detector)
+    k = result.detectors.index(picked) if picked in result.detectors else 0
     # the sentence stands above the controls that it depends on
     heading, gallery = st.container(), st.container()
-    attack, strength = shown_attack(result)
+    view = View(outcome, [DETECTORS[name].title for name in result.detectors], k, *shown_attack(result))
     with heading:
-        sentence, meaning = verdict(result, k, attack, strength)
+        sentence, meaning = verdict(view)
         st.markdown(f"**{verbatim(sentence)}**")
         st.markdown(meaning)
         project = opened_project() if outcome.spec.project else None
         if project is not None and project.model is not None and project.model.seen is not None:
             st.caption(ALONE, help=explain("leans on neighbours"))
     with gallery:
-        pictures(outcome, k, names, attack, strength)
-    widgets.folded("How it grows with the strength", "attack-grows", curves, outcome, k, names, strength)
-    widgets.folded(
-        "How well it notices, and by what", "attack-notices", detection, outcome, k, names, attack, strength
-    )
-    widgets.folded("One image, looked at closely", "attack-closely", closely, outcome, attack, strength)
+        pictures(view)
+    widgets.folded("How it grows with the strength", "attack-grows", curves, view)
+    widgets.folded("How well it notices, and by what", "attack-notices", detection, view)
+    widgets.folded("One image, looked at closely", "attack-closely", closely, view)
     with st.container(border=True, key="caution"):
         st.markdown(CAUTION)
     st.caption(" · ".join(facts(outcome)))
@@ -88,20 +118,6 @@ def facts(outcome: AttackOutcome) -> list[str]:
     if outcome.softmax_accuracy is not None:
         parts.append(f"softmax network {percent(outcome.softmax_accuracy)}")
     return parts
-
-
-def choose_detector(names: dict[str, str]) -> None:
-    """By what number the model notices; the whole page follows."""
-    st.segmented_control(
-        "Detector",
-        list(names),
-        default=next(iter(names)),
-        required=True,
-        format_func=lambda name: names.get(name, name),
-        key="detector",
-        persist_state="session",
-        help=explain("detector", "variation ratio", "entropy", "BALD"),
-    )
 
 
 def shown_attack(result: Robustness) -> tuple[str, float]:
@@ -136,16 +152,14 @@ def shown_attack(result: Robustness) -> tuple[str, float]:
     return attack if attack in result.attacks else result.attacks[0], float(strength)
 
 
-def verdict(result: Robustness, k: int, attack: str, strength: float) -> tuple[str, str]:
+def verdict(view: View) -> tuple[str, str]:
     """Effect of this attack at this strength, the share that is noticed, and what that means for a user."""
-    from workbench.attacks.robustness import roc
-
-    a, s = result.row(attack, strength)
-    curve = roc(result.clean_scores[k], result.scores[a, s, k])
+    result, (a, s) = view.result, view.place
+    curve = roc(result.clean_scores[view.k], result.scores[a, s, view.k])
     share = float(np.max(curve.true_positive[curve.false_positive <= 0.05 + 1e-12], initial=0))
     before, after = float(np.mean(result.clean_codes == result.truth)), float(result.accuracy[a, s])
     sentence = (
-        f"Tampered with by {title_of(attack)} at strength {strength:.3g}, the model is right on "
+        f"Tampered with by {title_of(view.attack)} at strength {view.strength:.3g}, the model is right on "
         f"{percent(after, 0)} of the images instead of {percent(before, 0)}, and notices "
         f"{percent(share, 0)} of them, if it may sound 5 false alarms in 100."
     )
@@ -158,11 +172,11 @@ def verdict(result: Robustness, k: int, attack: str, strength: float) -> tuple[s
     return sentence, "Its doubt is no alarm here: whoever may change your images can change its answers."
 
 
-def curves(outcome: AttackOutcome, k: int, names: dict[str, str], strength: float) -> None:
+def curves(view: View) -> None:
     """Accuracy and mean doubt against the strength."""
-    result, detector = outcome.robustness, list(names.values())[k]
+    result = view.result
     accuracy = {title_of(a): result.accuracy[i] for i, a in enumerate(result.attacks)}
-    suspicion = {title_of(a): result.mean_scores[i, :, k] for i, a in enumerate(result.attacks)}
+    suspicion = {title_of(a): result.mean_scores[i, :, view.k] for i, a in enumerate(result.attacks)}
     if result.softmax_accuracy is not None:
         accuracy["Softmax network, its own FGSM"] = result.softmax_accuracy
     st.header("What the attacks do", help=explain("strength"))
@@ -171,12 +185,12 @@ def curves(outcome: AttackOutcome, k: int, names: dict[str, str], strength: floa
             result.strengths,
             accuracy,
             suspicion,
-            score=detector,
+            score=view.detector,
             controls=(title_of(CONTROL),),
-            mark=strength,
+            mark=view.strength,
         ),
         "strength-curves",
-        f"Accuracy and mean {detector} of the attacked images against the strength of the attack",
+        f"Accuracy and mean {view.detector} of the attacked images against the strength of the attack",
     )
 
 
@@ -185,7 +199,7 @@ def results(outcome: AttackOutcome) -> None:
     with widgets.row("attack-downloads"):
         downloads.button(
             "Results (zip)",
-            lambda out: out.write(outcome.archive()),
+            outcome.archive,
             f"attack-{title_of_pool(outcome.spec.pool).replace(':', '-')}-{outcome.spec.seed}.zip",
             "download-attack",
             help="The table, every image's scores, and the settings with seed and versions.",
@@ -201,12 +215,20 @@ def drawn_example() -> None:
     st.caption("What you will see: pictures before and after, how many stay right, how many are noticed.")
 
 
-def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str, strength: float) -> None:
+def detection(view: View) -> None:
     """Separation of attacked images from clean ones."""
-    from workbench.attacks.robustness import confusion_at, roc, threshold_at
-
-    choose_detector(names)
-    result, detector = outcome.robustness, list(names.values())[k]
+    result, detector = view.result, view.detector
+    # by what number the model notices; the whole page follows
+    st.segmented_control(
+        "Detector",
+        list(result.detectors),
+        default=result.detectors[0],
+        required=True,
+        format_func=lambda name: DETECTORS[name].title,
+        key="detector",
+        persist_state="session",
+        help=explain("detector", "variation ratio", "entropy", "BALD"),
+    )
     st.header("Whether they are noticed", help=explain("AUC", "detector"))
     successful = st.session_state.get("attack-worked", False)
     areas = result.auc(successful_only=successful)
@@ -214,40 +236,40 @@ def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str
         figures.detection_curves(
             result.strengths,
             {
-                title_of(a): {n: areas[i, :, j] for j, n in enumerate(names.values())}
+                title_of(a): {n: areas[i, :, j] for j, n in enumerate(view.names)}
                 for i, a in enumerate(result.attacks)
             },
-            mark=strength,
+            mark=view.strength,
         ),
         "detection-curves",
         "Area under the ROC curve of each detector against strength, one panel an attack",
     )
-    if strength <= 0:
+    if view.strength <= 0:
         return
     left, right = widgets.split([1, 1], "attack-panels", below=1000)
-    a, s = result.row(attack, strength)
-    clean = result.clean_scores[k]
+    a, s = view.place
+    clean = result.clean_scores[view.k]
+    attacked = [
+        result.scores[i, s, view.k][result.successful[i, s] if successful else slice(None)]
+        for i in range(len(result.attacks))
+    ]
     lines, size = {}, {}
-    for i, name in enumerate(result.attacks):
-        attacked = result.scores[i, s, k]
-        attacked = attacked[result.successful[i, s]] if successful else attacked
-        if len(attacked):
-            curve = roc(clean, attacked)
-            lines[title_of(name)] = (curve.false_positive, curve.true_positive)
-            size[title_of(name)] = areas[i, s, k]
+    for i, scores in enumerate(attacked):
+        if len(scores):
+            curve, title = roc(clean, scores), title_of(result.attacks[i])
+            lines[title] = (curve.false_positive, curve.true_positive)
+            size[title] = areas[i, s, view.k]
     with left:
         drawn(
             figures.roc_curves(lines, areas=size, controls=(title_of(CONTROL),), height=420),
             "roc",
-            f"ROC curves of {detector} at strength {strength:.3g}, with the point of 5 % false alarms",
+            f"ROC curves of {detector} at strength {view.strength:.3g}, with the point of 5 % false alarms",
         )
         st.caption("Numbers are areas. Marks: the most that is found at no more than 5 % false alarms.")
     with right:
-        attacked = result.scores[a, s, k]
-        attacked = attacked[result.successful[a, s]] if successful else attacked
-        scores = np.concatenate([clean, attacked])
+        scores = np.concatenate([clean, attacked[a]])
         low, high = float(scores.min()), float(scores.max())
-        if high <= low or not len(attacked):
+        if high <= low or not len(attacked[a]):
             st.caption("There is nothing to tell apart here.")
             return
         threshold = st.slider(
@@ -257,36 +279,27 @@ def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str
             float(np.clip(threshold_at(clean, 0.05), low, high)),
             (high - low) / 200,
             format="%.3f",
-            key=f"threshold-{outcome.spec.seed}-{k}-{a}-{s}-{successful}",
+            key=f"threshold-{view.outcome.spec.seed}-{view.k}-{a}-{s}-{successful}",
             help="Begins where 5 % of the clean images are flagged.",
         )
         drawn(
-            figures.score_histograms(clean, attacked, threshold, score=detector, height=270),
+            figures.score_histograms(clean, attacked[a], threshold, score=detector, height=270),
             "histograms",
             f"Histograms of {detector} of clean and attacked images with the threshold",
         )
-        table = confusion_at(clean, attacked, threshold)
-        counts(table)
+        counts(confusion_at(clean, attacked[a], threshold))
 
 
 def counts(table: Any) -> None:
     """Images flagged and let through at a threshold."""
-    clean, attacked = table.clean_flagged + table.clean_passed, table.attacked_flagged + table.attacked_passed
-    widgets.grid(
-        {
-            "Images": ["Clean", "Attacked"],
-            "Flagged": [
-                f"{table.clean_flagged:,} ({percent(table.clean_flagged / clean)})",
-                f"{table.attacked_flagged:,} ({percent(table.attacked_flagged / attacked)})",
-            ],
-            "Let through": [
-                f"{table.clean_passed:,} ({percent(table.clean_passed / clean)})",
-                f"{table.attacked_passed:,} ({percent(table.attacked_passed / attacked)})",
-            ],
-        },
-        "confusion",
-        "Images flagged and let through at this threshold",
-    )
+    rows = []
+    for images, flagged, passed in (
+        ("Clean", table.clean_flagged, table.clean_passed),
+        ("Attacked", table.attacked_flagged, table.attacked_passed),
+    ):
+        numbers = (f"{n:,} ({percent(n / (flagged + passed))})" for n in (flagged, passed))
+        rows.append(dict(zip(("Images", "Flagged", "Let through"), (images, *numbers), strict=True)))
+    widgets.grid(rows, "confusion", "Images flagged and let through at this threshold")
 
 
 SHARES = ("variation-ratio", "variation-ratio-mc", "least-confident")
@@ -297,18 +310,14 @@ def drawn(fig: Any, key: str, alt: str) -> None:
     downloads.figure(fig, key, alt, f"attack-{key}")
 
 
-def detector_words(title: str) -> str:
-    """A detector's title within a sentence."""
-    return title if title[:2].isupper() else title[:1].lower() + title[1:]
-
-
-def pictures(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str, strength: float) -> None:
+def pictures(view: View) -> None:
     """Some images before and after, with what the model says of them."""
-    result, detector = outcome.robustness, list(names.values())[k]
+    result, k, (a, s) = view.result, view.k, view.place
     examples = result.examples
     if examples is None:
         return
-    a, s = result.row(attack, strength)
+    detector = view.detector
+    within = detector if detector[:2].isupper() else detector[:1].lower() + detector[1:]
     order = worked_on(result, a, s)
     if not order:
         st.caption("It worked on none of the images kept to look at.")
@@ -329,7 +338,7 @@ def pictures(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str,
     for i in order:
         item = int(examples.items[i])
         with grid, st.container(key=f"example-{i}", gap="xsmall"):
-            trio(examples.clean[i], examples.attacked[a, s, i], outcome.image_shape, strength)
+            trio(examples.clean[i], examples.attacked[a, s, i], view.outcome.image_shape, view.strength)
             before, after = int(result.clean_codes[item]), int(result.codes[a, s, item])
             true = int(result.truth[item])
             answer = f":{'green' if after == true else 'red'}[{name(after)}]"
@@ -341,7 +350,7 @@ def pictures(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str,
             st.caption("\u00a0→\u00a0".join(doubt))
     st.caption(
         "Above the clean image, what was added (grey is nothing), and the image tampered with. Below what it "
-        f"is, what the model said and says now, and its {detector_words(detector)} before and after: the "
+        f"is, what the model said and says now, and its {within} before and after: the "
         "higher, the more it doubts.",
         help=explain("detector", "variation ratio", "entropy", "BALD"),
     )
@@ -356,10 +365,9 @@ def worked_on(result: Robustness, a: int, s: int) -> list[int]:
     return ([int(i) for i in np.flatnonzero(worked)] if only else list(range(len(worked))))[:8]
 
 
-def closely(outcome: AttackOutcome, attack: str, strength: float) -> None:
+def closely(view: View) -> None:
     """The class functions of one image before and after."""
-    result, examples = outcome.robustness, outcome.robustness.examples
-    a, s = result.row(attack, strength)
+    result, examples, (a, s) = view.result, view.result.examples, view.place
     order = worked_on(result, a, s)
     if not order or examples is None or examples.latent is None or examples.clean_latent is None:
         st.caption("There is no image to look at: this model has no functions to draw, or none was misled.")

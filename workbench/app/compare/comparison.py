@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 PARAMETER = "comparison"
 KIND = "comparison"
-ADVICE = "stopping-advice"
 EXPECTED = "expected-time"
 
 
@@ -132,10 +131,14 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
     if not begin or (present is not None and (present.active or present.status == "done")):
         return present
 
-    def work(job: Job) -> Any:
-        return jobs.compute(job, "expected", spec, workers, where=jobs.long_work)
-
-    return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study", limit=DAY)
+    return manager().submit(
+        owner,
+        EXPECTED,
+        lambda job: jobs.compute(job, "expected", spec, workers, where=jobs.long_work),
+        title="Timing a few rounds",
+        lane="study",
+        limit=DAY,
+    )
 
 
 def resume(comparison: Comparison) -> Job:
@@ -234,23 +237,24 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
         seed: of the run.
 
     Returns:
-        The job, or the one that has done it; its result is (labels [R], what each rule advises).
+        The job, or the one that has done it; its result is (labels [R], what each rule advises). One that was
+        cancelled stays until it is let go of.
 
     Raises:
         InputError: there is no such run.
     """
+    from workbench.sessions import RunSpec
+
     record = _record(comparison, policy, seed)
-    owner = f"{record.id}-{record.n_rounds}"
-    present = manager().get(owner, ADVICE)
-    if present is not None and present.status != "cancelled":
-        return present
-
-    def work(job: Job) -> Any:
-        from workbench.sessions import RunSpec
-
-        return jobs.compute(job, "advised_run", RunSpec.from_json(record.spec), Store.open().url, record.id)
-
-    return manager().submit(owner, ADVICE, work, title="Stopping advice", lane="short", limit=DAY)
+    given = "advised_run", RunSpec.from_json(record.spec), Store.open().url, record.id
+    return manager().compute(
+        record.id,
+        record.n_rounds,
+        lambda job: jobs.compute(job, *given),
+        title="Stopping advice",
+        lane="short",
+        limit=DAY,
+    )
 
 
 def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:

@@ -105,35 +105,33 @@ def sources(project: str | None = None) -> dict[str, Source]:
     """
     from workbench.pools import POOLS, present_sets
 
-    catalogue = {
+    bundled = {
         e.name: Source(e.title, e.name, {}, e.kind, e.n_classes, asked_of(e.n_items, e.n_classes))
         for e in POOLS.values()
     }
+    known = {}
+    for e in present_sets():
+        kind, title = "image" if e.group == "images" else "table", f"{e.name.replace('_', ' ')} ({e.group})"
+        n_asked = asked_of(e.n_items, e.n_classes)
+        known[e.full_name] = Source(title, e.full_name, {}, kind, e.n_classes, n_asked)
     questions = {} if project is None else answered_questions(project)
-    own_sources: dict[str, Source] = {}
+    opened, own_sources = {}, dict[str, Source]()
     for record in sharing.visible(Store.open().projects()):
         name, options = str(record.pool["name"]), dict(record.pool.get("options", {}))
         if name in POOLS and not options:
-            key, source = name, catalogue[name]
+            key, source = name, bundled[name]
         else:
             guesses = record.settings.get("guesses") or ()
             columns = [str(entry["source"]) for entry in guesses if str(entry["source"]).startswith("column")]
             key = f"project:{record.id}"
             source = Source(f"{record.name} (your project)", name, options, guesses=tuple(columns))
         if record.id == project and not (questions and record.settings.get("test") is None):
-            catalogue = {key: source, **{k: v for k, v in catalogue.items() if k != key}}
+            opened = {key: source}
         elif (name, options) not in [(entry.pool, entry.options) for entry in own_sources.values()]:
             own_sources.setdefault(key, source)
-    for e in present_sets():
-        kind = "image" if e.group == "images" else "table"
-        words = f"{e.name.replace('_', ' ')} ({e.group})"
-        catalogue.setdefault(
-            e.full_name, Source(words, e.full_name, {}, kind, e.n_classes, asked_of(e.n_items, e.n_classes))
-        )
-    if questions:  # after what the open project's pool knows by itself
-        first = {k: v for k, v in list(catalogue.items())[:1] if k == f"project:{project}"}
-        catalogue = {**first, **questions, **{k: v for k, v in catalogue.items() if k not in first}}
-    return {**catalogue, **{key: source for key, source in own_sources.items() if key not in catalogue}}
+    # what the open project's own file knows by itself comes before its questions
+    first = opened if f"project:{project}" in opened else {}
+    return first | questions | opened | bundled | known | own_sources
 
 
 def answered_questions(project: str) -> dict[str, Source]:

@@ -69,8 +69,6 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
     rows = [(of, r) for of, paired in titled_curves if paired is not None for r in summarise(paired)]
     if not rows:
         return
-    import pandas as pd
-
     title, share = comparison.MEASURES[measure]
 
     def shown(value: float) -> str:
@@ -86,29 +84,23 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
         f" .st-key-comparison-table td:is(:nth-child({2 + more}), :nth-child({3 + more})) *"
         " { white-space: nowrap; } }"
     )
-    with st.container(key="comparison-table"):
-        st.table(
-            pd.DataFrame(
-                [
-                    ({"Comparison": verbatim(of, 60)} if len(several) > 1 else {})
-                    | {
-                        "Policy": verbatim(title_of(r.policy), 40),
-                        "At the end": shown(r.last.value),
-                        "Mean over the curve": shown(r.area.value),
-                        "Better than random": "–"
-                        if r.won is None
-                        else f"{r.won} of {plural(r.area.n, 'seed')}",
-                        "Verdict": _verdict(r.outcome, r.test),
-                    }
-                    | ({"Labels saved": _saved(r.saved, r.area.n)} if measure == "error" else {})
-                    | ({"Whole runs": r.area.n} if len(runs) > 1 else {})
-                    for of, r in rows
-                ]
-            ),
-            border="horizontal",
-            hide_index=True,
-            alt=f"{title} of each policy",
-        )
+    widgets.table(
+        [
+            ({"Comparison": verbatim(of, 60)} if len(several) > 1 else {})
+            | {
+                "Policy": verbatim(title_of(r.policy), 40),
+                "At the end": shown(r.last.value),
+                "Mean over the curve": shown(r.area.value),
+                "Better than random": "–" if r.won is None else f"{r.won} of {plural(r.area.n, 'seed')}",
+                "Verdict": _verdict(r.outcome, r.test),
+            }
+            | ({"Labels saved": _saved(r.saved, r.area.n)} if measure == "error" else {})
+            | ({"Whole runs": r.area.n} if len(runs) > 1 else {})
+            for of, r in rows
+        ],
+        "comparison-table",
+        f"{title} of each policy",
+    )
     better = "lower" if next(paired for _, paired in titled_curves if paired).lower_is_better else "higher"
     run_note = f" ({plural(runs.pop(), 'whole run')} each)" if len(runs) == 1 else ""
     with st.expander("How these numbers are reckoned", key="comparison-reckoned"):

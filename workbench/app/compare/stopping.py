@@ -36,13 +36,15 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
         return job
     rounds = session.rounds
     picked = np.unique(np.linspace(0, len(rounds) - 1, min(MOST_ROUNDS, len(rounds))).astype(int))
-    sample = [rounds[i] for i in picked]
-
-    def work(job: Job) -> Any:
-        numbers = [round_.number for round_ in sample]
-        return jobs.compute(job, "advised_project", session.store.url, session.id, numbers, session=session)
-
-    new_job = manager().submit(session.id, KIND, work, title="When to stop", lane="short", limit=DAY)
+    given = "advised_project", session.store.url, session.id, [rounds[i].number for i in picked]
+    new_job = manager().submit(
+        session.id,
+        KIND,
+        lambda job: jobs.compute(job, *given, session=session),
+        title="When to stop",
+        lane="short",
+        limit=DAY,
+    )
     new_job.about = len(rounds)
     return new_job
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from workbench.pools.tables.report import TableReport
 
 PLACE, OPENING = "brought", "bundle-opening"
+_WANTED = "start-own-wanted"  # a start before its features were learnt
 INPUTS = "brought-inputs"  # what was typed and chosen when a table began to be read again
 MARKS = {
     "error": ("error", "red"),
@@ -81,7 +82,6 @@ def drop_zone() -> None:
         type=list(endings_of()),
         key="upload",
         label_visibility="collapsed",
-        max_upload_size=uploads.most_bytes() >> 20,
     )
     if file is not None:
         try:
@@ -121,7 +121,7 @@ def bring(path: str) -> None:
 
 def leave() -> None:
     """Forget what was brought."""
-    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, INPUTS, "start-own-wanted"):
+    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, INPUTS, _WANTED):
         st.session_state.pop(name, None)
 
 
@@ -237,7 +237,7 @@ def begin(
     if any(problem.code in ("folder", "files") for problem in report.problems) or options.get("folder"):
         folder_of_pictures(options)
     uses = [column.use.use for column in report.columns if column.use is not None]
-    of_text = not pictured and uses.count("text") == 1 and not _numeric(uses)
+    of_text = not pictured and uses.count("text") == 1 and not {"number", "category", "date"} & set(uses)
     if of_text and st.checkbox("Read the texts with an encoder", key="own-encoder", width="stretch"):
         encoder = own_encoder("text")
         if encoder is None:
@@ -256,7 +256,6 @@ def begin(
         return
     kind = "image" if pictured else "text" if of_text else "table"
     start(
-        "own",
         kind,
         file.stem,
         len(report.classes),
@@ -269,10 +268,6 @@ def begin(
         votes=report.votes,
         called=next((c.name for c in report.columns if c.use and c.use.use == "class"), ""),
     )
-
-
-def _numeric(uses: list[str]) -> bool:
-    return any(use in ("number", "category", "date") for use in uses)
 
 
 def first_choices(path: str) -> dict[str, Any]:
@@ -357,7 +352,6 @@ def folder_of_pictures(options: dict[str, Any]) -> None:
             type=["zip"],
             key="upload-pictures",
             label_visibility="collapsed",
-            max_upload_size=uploads.most_bytes() >> 20,
         )
         path = ""
         if login.may_name_paths():
@@ -378,7 +372,6 @@ def own_vectors() -> str | None:
         "Vectors",
         type=["npz", "parquet", "pq"],
         key="upload-vectors",
-        max_upload_size=uploads.most_bytes() >> 20,
     )
     return None if file is None else f"{PREFIX}{auditing.kept(file.name, file.getvalue())}"
 
@@ -444,7 +437,7 @@ def images(path: str, file: File) -> None:
         return
     with place:
         preview(pool)
-    start("own", "image", file.stem, len(pool.classes), not pool.has_truth, "cat\ndog", path, options, pool)
+    start("image", file.stem, len(pool.classes), not pool.has_truth, "cat\ndog", path, options, pool)
 
 
 def whole(path: str, file: File) -> None:
@@ -455,7 +448,7 @@ def whole(path: str, file: File) -> None:
         images(path, file)
         return
     preview(pool)
-    start("own", pool.kind, file.stem, len(pool.classes), not pool.has_truth, "good\nbad", path, {})
+    start(pool.kind, file.stem, len(pool.classes), not pool.has_truth, "good\nbad", path, {})
 
 
 def read_whole(path: str, options: Mapping[str, Any]) -> Pool:
@@ -494,7 +487,6 @@ def preview(pool: Any) -> None:
 
 
 def start(
-    key: str,
     kind: Any,
     stem: str,
     n_classes: int,
@@ -509,39 +501,38 @@ def start(
     votes: tuple[str, str, str] | None = None,
 ) -> None:
     """The last part: class names where the data has none, settings, and the one green button."""
-    state_key = f"start-{key}-wanted"
+    from workbench.guesses import names_speak
+
     then = partial(_begun, path, votes, options)
-    if state_key in st.session_state and st.session_state[state_key][2:] == (path, options):
+    if _WANTED in st.session_state and st.session_state[_WANTED][2:] == (path, options):
         # started before its features were learnt: the page shows how far they are, and then goes on
         try:
             pool = opening.pool_of(path, options)
             if pool is None:
                 return
-            project_settings, page, *_ = st.session_state.pop(state_key)
+            project_settings, page, *_ = st.session_state.pop(_WANTED)
             forms.start(path, project_settings, options=options, pool=pool, then=then, page=page)
         except InputError as error:
-            st.session_state.pop(state_key, None)
+            st.session_state.pop(_WANTED, None)
             show_error(error)
         return
     if asked is None:
         try:
-            asked = extra_questions.chosen(f"{key}-further")
+            asked = extra_questions.chosen("own-further")
         except InputError as error:
             show_error(error)
             return
     typed = typed_classes(example, bool(asked), bool(guesses)) if ask_classes else ""
-    of_vectors = kind != "text" and pool is not None and knows_classes(pool)
+    of_vectors = kind != "text" and pool is not None and names_speak(pool)
     uses_names = (kind == "text" or of_vectors) and begins_with_names(of_vectors)
-    with st.expander("Model, policy and seed", icon=":material/tune:", key=f"{key}-settings"):
-        settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
+    with st.expander("Model, policy and seed", icon=":material/tune:", key="own-settings"):
+        settings = forms.settings("new-own", stem, kind, n_classes, measures=ask_classes)
     checks = any(source.startswith("column:") for source in guesses)
-    with st.container(horizontal=True, key=f"begin-{key}"):
-        labels = st.button(
-            "Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"
-        )
+    with st.container(horizontal=True, key="begin-own"):
+        labels = st.button("Start labelling", type="primary", key="start-own", icon=":material/play_arrow:")
         audits = checks and st.button(
             "Check these labels",
-            key=f"audit-{key}",
+            key="audit-own",
             icon=":material/fact_check:",
             help="Is the column good? Random items are labelled without seeing what it says, until it is "
             "known how many of its labels are wrong at most. No model is needed.",
@@ -561,7 +552,7 @@ def start(
                 values |= {"classes": None, "questions": every}
             project_settings = settings.model_copy(update=values)
             if pool is None and opening.learns(options):
-                st.session_state[state_key] = (project_settings, page, path, options)
+                st.session_state[_WANTED] = (project_settings, page, path, options)
                 st.rerun()
             with st.status("Opening", expanded=True) as stages:
                 forms.start(
@@ -597,7 +588,8 @@ def typed_classes(example: str, asked: bool, guesses: bool) -> str:
         help="May stay empty: classes can be named while labelling, and more can be added then."
         + (" Left empty, they are those that the guess names." if guesses else ""),
     )
-    understood(typed)
+    with suppress(InputError):  # what is wrong with them is said at the start
+        chips(dict.fromkeys(forms.class_names(typed)))
     return typed
 
 
@@ -615,22 +607,6 @@ def begins_with_names(of_vectors: bool) -> bool:
         help=f"How alike {likeness}. Your labels decide how far it is trusted; it can be switched off on the "
         "Label page.",
     )
-
-
-def understood(typed: str) -> None:
-    """The classes that were typed, as chips; what is wrong with them is said at the start."""
-    try:
-        names = forms.class_names(typed)
-    except InputError:
-        return
-    chips(dict.fromkeys(names))
-
-
-def knows_classes(pool: Pool) -> bool:
-    """True if its vectors came with vectors of classes."""
-    from workbench.guesses import names_speak
-
-    return names_speak(pool)
 
 
 def speaking(classes: Sequence[str] | None, path: str, options: Mapping[str, Any]) -> bool:

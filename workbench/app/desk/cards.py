@@ -14,7 +14,7 @@ import numpy as np
 from workbench.app.access import current
 from workbench.app.serving import explanations
 from workbench.app.serving.caching import kept
-from workbench.app.words.text import NOTHING, plain, plural
+from workbench.app.words.text import NOTHING, plain, plural, role_words
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.figures.theme import CATEGORICAL
@@ -31,18 +31,6 @@ from workbench.sessions.guessing import FEW, said_of, source_words, weight_words
 if TYPE_CHECKING:
     from workbench.pools import Pool
 
-BADGES = {
-    "policy": "chosen by the policy",
-    "evaluation": "for measuring",
-    "cold-start": "to know the pool",
-    "again": "asked again",
-    "overlap": "second opinion",
-    "uniform": "drawn at random",
-    "chosen": "your choice",
-    "together": "asked along",
-    "second": "second look",
-    "check": "check",
-}
 BLIND = frozenset({"evaluation", "second", "overlap", "check"})
 """Roles of questions that show nothing of the model: to measure on, or labels that are to agree unled."""
 INLINE = 6_000  # bytes of a picture that travel in the card
@@ -74,13 +62,13 @@ def card(sessions: Sequence[Session], of: ItemAsk, picture: str) -> dict[str, An
     by_name = {session.question_name: session for session in sessions}
     name = next((n for n, ask in of.asks.items() if ask.role != "together"), next(iter(of.asks)))
     session, ask = by_name[name], of.asks[name]
-    why = CHECK_WHY if ask.check else _why(explanations.why(session, ask))
+    why = _why(explanations.why(session, ask))
     document: dict[str, Any] = {
         "ask": next(iter(of.asks.values())).id,
         "item": ask.item,
         "id": str(session.pool.items.ids[ask.item]),
         "role": ask.role,
-        "badge": BADGES.get(ask.role, ask.role),
+        "badge": role_words(ask.role, "badge"),
         "why": why if len(sessions) == 1 else f"{name}: {why}",
         "face": face(session.pool, ask.item, picture),
         "flag": ask.item in session.state.flagged,
@@ -479,7 +467,6 @@ def picture_told(project: str, name: str) -> tuple[bytes, str]:
 
 
 CHECK_MODE = "check"
-CHECK_WHY = "Drawn at random to check a label that was frozen."
 _POINTS = 160  # of the curve that are sent
 
 

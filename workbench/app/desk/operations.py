@@ -33,33 +33,51 @@ class _WrongError(Exception):
     """Type of a field."""
 
 
-def _id(value: Any) -> str:
-    if not isinstance(value, str) or not _ID.fullmatch(value):
-        raise _WrongError(f"an id of 1 to {MAX_ID} letters, digits, dots, colons and dashes")
-    return value
+_Check = Callable[[Any], Any]
+
+
+def _field(words: str, test: Callable[[Any], bool], kept: _Check = lambda value: value) -> _Check:
+    """A check of a field.
+
+    Args:
+        words: its type, for who sent another one.
+        test: tells whether a value is of it.
+        kept: gives what is kept of a value.
+    """
+
+    def check(value: Any) -> Any:
+        if not test(value):
+            raise _WrongError(words)
+        return kept(value)
+
+    return check
+
+
+def _whole(words: str, end: int) -> _Check:
+    # JSON's true is no number, and 7.0, "7" or -5 is no item of a page's
+    return _field(
+        f"{words}: a whole number, 0 or more", lambda value: type(value) is int and 0 <= value < end
+    )
+
+
+def _text(most: int, *, least: int = 0) -> _Check:
+    words = f"a text of {least} to {most:,} characters"
+    # what a person wrote is kept, whatever stands in it
+    return _field(words, lambda value: isinstance(value, str) and least <= len(value) <= most, valid_text)
+
+
+_id = _field(
+    f"an id of 1 to {MAX_ID} letters, digits, dots, colons and dashes",
+    lambda value: isinstance(value, str) and _ID.fullmatch(value) is not None,
+)
+_item = _whole("the number of an item", 2**53)
+_version = _whole("a version of the instructions", 2**31)
+_on = _field("true or false", lambda value: isinstance(value, bool))
+_mode = _field(f"{EVERY!r}, where all questions are asked", lambda value: value == EVERY)
 
 
 def _id_or_none(value: Any) -> str:
     return "" if value is None or value == "" else _id(value)
-
-
-def _item(value: Any) -> int:
-    # JSON's true is no number, and 7.0, "7" or -5 is no item of a page's
-    if type(value) is not int or not 0 <= value < 2**53:
-        raise _WrongError("the number of an item: a whole number, 0 or more")
-    return value
-
-
-def _version(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**31:
-        raise _WrongError("a version of the instructions: a whole number, 0 or more")
-    return value
-
-
-def _on(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _WrongError("true or false")
-    return value
 
 
 def _milliseconds(value: Any) -> float | None:
@@ -68,15 +86,6 @@ def _milliseconds(value: Any) -> float | None:
     if type(value) not in (int, float) or not 0 <= value < 2**53 or not math.isfinite(value):
         raise _WrongError("milliseconds: a number, 0 or more")
     return round(min(float(value), _DAY) / 1000.0, 3)
-
-
-def _text(most: int, *, least: int = 0) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        if not isinstance(value, str) or not least <= len(value) <= most:
-            raise _WrongError(f"a text of {least} to {most:,} characters")
-        return valid_text(value)  # what a person wrote is kept, whatever stands in it
-
-    return check
 
 
 def _name(value: Any) -> str:
@@ -93,13 +102,7 @@ def _answers(value: Any) -> dict[str, str | None]:
     return {_name(name): None if answer is None else _name(answer) for name, answer in value.items()}
 
 
-def _mode(value: Any) -> str:
-    if value != EVERY:
-        raise _WrongError(f"{EVERY!r}, where all questions are asked")
-    return EVERY
-
-
-def _list(of: Callable[[Any], Any], most: int, *, least: int = 0) -> Callable[[Any], tuple[Any, ...]]:
+def _list(of: _Check, most: int, *, least: int = 0) -> _Check:
     def check(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list) or not least <= len(value) <= most:
             raise _WrongError(f"a list of {least} to {most}")
@@ -111,7 +114,6 @@ def _list(of: Callable[[Any], Any], most: int, *, least: int = 0) -> Callable[[A
     return check
 
 
-_Check = Callable[[Any], Any]
 _ASK: dict[str, _Check] = {"ask": _id_or_none, "item": _item, "ms": _milliseconds}
 _COMMON: dict[str, _Check] = {"op": _id, "kind": str, "time": _text(40), "person": str, "project": str}
 _KINDS: dict[str, dict[str, _Check]] = {
@@ -140,6 +142,8 @@ _KINDS: dict[str, dict[str, _Check]] = {
     "answers": {**_ASK, "answers": _answers, "skip": _on, "adds": _list(_name, MOST_QUESTIONS)},
     "amend": {"item": _item, "answers": _answers, "adds": _list(_name, MOST_QUESTIONS)},
 }
+_OF_OPERATION = {"op": "id", "class": "label", "target": "takes"}
+"""Field -> that of an `Operation`, where it is another."""
 _OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip", "adds", "question", "mode"})
 
 
@@ -186,31 +190,20 @@ def checked(given: Any, person: str, project: str) -> Operation:
         raise InputError(f"This was done by {who}, and {person} sends it: it is stored for nobody else.")
     if given["project"] != project:
         raise InputError("The field project names another project: this was not done here.")
+    seconds, shown = values.pop("ms", None), values.pop("shown", None)
     more: dict[str, Any] = {"source": "grid" if kind == "grid" else "desk"}
-    if values.get("ms") is not None:
-        more["seconds"] = values["ms"]
-    if "shown" in values:
-        more["guess_shown"] = values["shown"]
-    return Operation(
-        id=values["op"],
-        kind="confirm" if kind == "grid" else kind,
-        ask=values.get("ask", ""),
-        item=values.get("item", -1),
-        items=values.get("items", ()),
-        on=values.get("on", True),
-        label=values.get("class", ""),
-        new=values.get("new", False),
-        version=values.get("version", 0),
-        text=SKIPPED if values.get("skip") else "map" if kind == "choose" else values.get("text", ""),
-        answers=values.get("answers", {}),
-        adds=values.get("adds", ()),
-        question=values.get("question", ""),
-        asks=values.get("asks", ()),
-        rejected=values.get("rejected", ()),
-        takes=values.get("target", ""),
-        every=values.get("mode") == EVERY,
-        more=more,
-    )
+    if seconds is not None:
+        more["seconds"] = seconds
+    if shown is not None:
+        more["guess_shown"] = shown
+    if values.pop("skip", False):
+        values["text"] = SKIPPED
+    elif kind == "choose":
+        values["text"] = "map"
+    values["every"] = values.pop("mode", "") == EVERY
+    values.pop("time", None)
+    of_operation = {_OF_OPERATION.get(name, name): value for name, value in values.items()}
+    return Operation(kind="confirm" if kind == "grid" else kind, more=more, **of_operation)
 
 
 def field(body: Mapping[str, Any], name: str, *, most: int, default: int | None = None) -> int:

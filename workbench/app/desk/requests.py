@@ -313,22 +313,6 @@ class TooMuchError(Exception):
         self.seconds = max(1, math.ceil(seconds))
 
 
-@dataclass
-class _Bucket:
-    left: float
-    at: float
-
-    def take(self, n: float, a_second: float, most: float, now: float) -> float:
-        """Take n, or say how many seconds it is until they are there."""
-        self.left = min(most, self.left + (now - self.at) * a_second)
-        self.at = now
-        n = min(n, most)
-        if self.left >= n:
-            self.left -= n
-            return 0.0
-        return (n - self.left) / a_second
-
-
 class Limits:
     """Use of the limits by people and projects; asked by the requests of one event loop.
 
@@ -340,18 +324,18 @@ class Limits:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._there: Counter[str] = Counter()
         self._theirs: Counter[tuple[str, str]] = Counter()
 
-    def requests(self, person: str, n: int = 1) -> None:
-        """Count requests of a person.
+    def requests(self, person: str) -> None:
+        """Count a request of a person.
 
         Raises:
             TooMuchError: they come too fast.
         """
-        self._take("requests", person, n, REQUESTS, REQUESTS_AT_ONCE)
+        self._take("requests", person, 1, REQUESTS, REQUESTS_AT_ONCE)
 
     def operations(self, person: str, n: int) -> None:
         """Count operations of a person, all or none.
@@ -364,13 +348,16 @@ class Limits:
 
     def _take(self, kind: str, person: str, n: int, a_second: float, capacity: float) -> None:
         now = self._clock()
-        bucket = self._buckets.setdefault((kind, person), _Bucket(capacity, now))
+        left, before = self._buckets.get((kind, person), (capacity, now))
+        left = min(capacity, left + (now - before) * a_second)
+        missing = min(n, capacity) - left
+        self._buckets[kind, person] = (left if missing > 0 else -missing), now
         self._buckets.move_to_end((kind, person))
         while len(self._buckets) > _KEPT:
             self._buckets.popitem(last=False)
-        wait = bucket.take(n, a_second, capacity, now)
-        if wait:
-            raise TooMuchError(f"the server takes {a_second:.0f} {kind} a second of one person", wait)
+        if missing > 0:
+            words = f"the server takes {a_second:.0f} {kind} a second of one person"
+            raise TooMuchError(words, missing / a_second)
 
     @asynccontextmanager
     async def turn(self, project: str, person: str) -> AsyncIterator[None]:

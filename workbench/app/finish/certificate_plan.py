@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Literal
@@ -80,33 +79,6 @@ def _expected(session: Session, of: str) -> tuple[str, str]:
         f"95 % interval {percent(rate.low)} to {percent(rate.high)}, on {rate.where}; a forecast for the "
         "labels that are left, and no promise.",
     )
-
-
-@dataclass(frozen=True)
-class Forecasting:
-    """All that a forecast depends on.
-
-    Attributes:
-        project: id.
-        fit: of the model; "" for a column.
-        of: "model" or "column:NAME".
-        labels: a hash of those that there are.
-        attempt: the next one.
-        error: allowed share.
-        confidence: of all attempts together.
-        tab: of the browser that asked.
-        session: of the project.
-    """
-
-    project: str
-    fit: str
-    of: str
-    labels: int
-    attempt: int
-    error: float
-    confidence: float
-    tab: str
-    session: Session = field(repr=False, compare=False)
 
 
 def start(session: Session) -> None:
@@ -296,20 +268,18 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
         confidence: of all attempts together.
         tab: of the browser that asks.
     """
-    model = session.model
+    model, state, checks = session.model, session.state, session.checks
     fit = "" if of != MODEL or model is None else model.uid
-    inputs = Forecasting(
+    labels = hash(frozenset(state.codes.items()))
+    made = partial(
+        manager().compute,
         session.id,
-        fit,
-        of,
-        hash(frozenset(session.state.codes.items())),
-        session.checks.attempt_next,
-        error,
-        confidence,
-        tab,
-        session,
+        (fit, of, labels, checks.attempt_next, error, confidence, tab),
+        lambda job: _forecast(job, session, of, error, confidence),
+        title="Forecast",
+        lane="map",
+        limit=HOUR,
     )
-    made = partial(manager().compute, session.id, inputs, _forecast, title="Forecast", lane="map", limit=HOUR)
     job = made()
     for other_job in manager().active(session.id):
         if other_job is not job and other_job.title == job.title and other_job.about == tab:
@@ -321,14 +291,15 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
     return job
 
 
-def _forecast(job: Job, inputs: Forecasting) -> tuple[Plan, list[Plan]]:
-    session = inputs.session
-    candidates = session.checks.candidates(inputs.of)
+def _forecast(
+    job: Job, session: Session, of: str, chosen_error: float, confidence: float
+) -> tuple[Plan, list[Plan]]:
+    candidates = session.checks.candidates(of)
 
     def at(error: float) -> Plan:
-        return session.checks.forecast(error, inputs.confidence, inputs.of, found=candidates)
+        return session.checks.forecast(error, confidence, of, found=candidates)
 
-    plan = at(inputs.error)
+    plan = at(chosen_error)
     plans = []
     for number, error in enumerate(ERRORS):
         job.report(number / len(ERRORS), "other errors", partial=plan)

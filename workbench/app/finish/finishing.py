@@ -249,20 +249,17 @@ def takeaway(session: Session, certificate: Any) -> None:
             "download-finished",
             taken=auditing.exported(session, f"the finished set, {NAMES[file_format]}"),
         )
-        downloads.button(
-            "Certificate (JSON)",
-            lambda out: out.write(certificate.to_json().encode()),
-            f"{stem(session)}-certificate.json",
-            "download-certificate-json",
-            icon="verified",
-        )
-        downloads.button(
-            "Certificate (page)",
-            lambda out: out.write(certificate.to_html().encode()),
-            f"{stem(session)}-certificate.html",
-            "download-certificate-html",
-            icon="description",
-        )
+        for name, ending, written, icon in (
+            ("JSON", "json", certificate.to_json, "verified"),
+            ("page", "html", certificate.to_html, "description"),
+        ):
+            downloads.button(
+                f"Certificate ({name})",
+                lambda written=written: written().encode(),
+                f"{stem(session)}-certificate.{ending}",
+                f"download-certificate-{ending}",
+                icon=icon,
+            )
     st.caption(
         f"Certificate {certificate.id}. Whoever has its JSON and the labels recomputes it: "
         f"`workbench verify {stem(session)}-certificate.json {stem(session)}-finished.csv`"
@@ -271,28 +268,23 @@ def takeaway(session: Session, certificate: Any) -> None:
 
 def sets(now: FinishState) -> None:
     """Bounds by the same checks for smaller and larger sets."""
-    import pandas as pd
-
     rows = now.sets()
     best = [row for row in rows if math.isfinite(row.bound)]
     table_rows = (
         best if len(best) <= 6 else [best[i] for i in np.unique(np.linspace(0, len(best) - 1, 6).astype(int))]
     )
-    st.table(
-        pd.DataFrame(
-            [
-                {
-                    "The surest": f"{row.size:,} ({percent(row.size / now.frozen.size, 0)})",
-                    "Checks": f"{row.checks:,}, {row.wrong:,} called wrong",
-                    "At most wrong": percent(row.bound),
-                    f"At {percent(now.promise.error)}": "certified" if row.certified else "not yet",
-                }
-                for row in table_rows
-            ]
-        ),
-        border="horizontal",
-        hide_index=True,
-        alt="Sets of the surest labels, with how many of them are wrong at most",
+    widgets.table(
+        [
+            {
+                "The surest": f"{row.size:,} ({percent(row.size / now.frozen.size, 0)})",
+                "Checks": f"{row.checks:,}, {row.wrong:,} called wrong",
+                "At most wrong": percent(row.bound),
+                f"At {percent(now.promise.error)}": "certified" if row.certified else "not yet",
+            }
+            for row in table_rows
+        ],
+        "finish-sets",
+        "Sets of the surest labels, with how many of them are wrong at most",
     )
     st.caption(
         "The bounds hold together, so each is a little wider than it would be alone; of a certified "
@@ -302,7 +294,6 @@ def sets(now: FinishState) -> None:
 
 def classes(certificate: Any) -> None:
     """Precision and recall of each class."""
-    import pandas as pd
 
     def said(class_: Any, which: int) -> str:
         low, high = (class_.precision, class_.recall)[which]
@@ -318,13 +309,8 @@ def classes(certificate: Any) -> None:
         }
         for class_ in certificate.classes
     ]
-    st.table(
-        pd.DataFrame(rows),
-        border="horizontal",
-        hide_index=True,
-        alt="Precision and recall of each class",
-        height=520 if len(rows) > 14 else "content",
-    )
+    height: Any = 520 if len(rows) > 14 else "content"
+    widgets.table(rows, "finish-classes", "Precision and recall of each class", height=height)
     st.caption("All of these intervals hold together, beside the promise above.")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.app.words.text import plural
+from workbench.app.words.text import plural, role_words
 from workbench.arrays import Floats, Ints
 from workbench.metrics import mistakes
 
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from workbench.sessions.fitted_model import FittedModel
 
 
-WHY = {
-    "policy": "the policy's choice",
-    "evaluation": "to measure on",
-    "cold-start": "to know the pool",
-    "again": "asked again",
-    "overlap": "second opinion",
-    "uniform": "drawn at random",
-    "map": "own choice",
-    "review": "in review",
-    "confirmed": "in a grid",
-    "chosen": "own choice",
-    "second": "second look",
-    "together": "asked along with another question",
-    "check": "to check a label",
-}
 LABELLED, SKIPPED, UNSURE, OPEN = "labelled", "skipped", "unsure", "open"
 
 
@@ -228,7 +213,7 @@ def tiles(
                 "who": row.who,
                 "people": list(row.people),
                 "said": list(row.said),
-                "why": WHY.get(row.role, row.role),
+                "why": role_words(row.role, "log"),
                 "flag": row.flag is not None,
                 "reason": row.flag or "",
                 "note": row.note,

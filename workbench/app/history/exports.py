@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import auditing
-from workbench.app.serving import uploads
 from workbench.app.shell import background_files, widgets
 from workbench.app.shell.downloads import button
 from workbench.app.words.text import one_line, plural, refused, verbatim
@@ -179,7 +178,6 @@ def _importer(session: Any) -> None:
         "File",
         key="import-file",
         label_visibility="collapsed",
-        max_upload_size=uploads.most_bytes() >> 20,
     )
     if file is None:
         for name in (_READ, _TAKEN):

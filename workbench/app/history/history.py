@@ -1,30 +1,18 @@
 """Tables of the History page: every event in words, every fit with its measures."""
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import islice
 from typing import Any
 
-from workbench.app.history.decisions import WHY, who
-from workbench.app.words.acts import class_name
-from workbench.app.words.text import percent, plural
+from workbench.app.history.decisions import who
+from workbench.app.words import acts
+from workbench.app.words.text import percent, plural, role_words, words_of
 from workbench.classifiers import title_of as classifier_title
 from workbench.policies.registry import title_of
 from workbench.reading import cut
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.notebooks import error_words
 
-_WORDS = {
-    "label": "labelled",
-    "skip": "skipped",
-    "flag": "flagged",
-    "resolved": "decided",
-    "requeued": "to be asked again",
-    "names-hidden": "names on People",
-    "example-picked": "example",
-    "round": "fit",
-}
-"""Kind of an event -> words for it, where it is not called by its own."""
 _QUESTIONS = ("asked", "released", "picture-kept")
 
 
@@ -41,11 +29,11 @@ def event_rows(session: Any, state: Any, most: int) -> list[dict[str, Any]]:
     return [
         {
             # first what a phone has room for
-            "What": _WORDS.get(event.kind, event.kind.replace("-", " ")),
-            "Class or change": _change(event, state),
+            "What": words_of("acts").get(event.kind, {}).get("log", event.kind.replace("-", " ")),
+            "Class or change": acts.phrase(session.pool, state, event, "change") or _change(event, state),
             "Item": "" if event.item is None else str(ids[event.item]),
             "Who": who(event.annotator, event.payload),
-            "Why asked": WHY.get(str(event.payload.get("role", "")), str(event.payload.get("role", ""))),
+            "Why asked": role_words(event.payload.get("role", ""), "log"),
             "Time (UTC)": event.time.replace("T", " ")[:19],
             "Utility": event.payload.get("utility"),
             "Model had": event.payload.get("n_labelled") if event.kind != "round" else None,
@@ -55,40 +43,21 @@ def event_rows(session: Any, state: Any, most: int) -> list[dict[str, Any]]:
 
 
 def _change(event: Any, state: Any) -> str:
-    """The class an event gives, or what it changed."""
+    """Change that an event made, where it takes more than a phrase."""
     payload, kind = event.payload, event.kind
-
-    name = partial(class_name, state)
-    if kind in ("label", "resolved"):
-        return name(payload["class"])
     if kind == "class-added":
         return str(payload.get("name", payload["class"]))
-    if kind == "class-renamed":
-        return f"{payload['class']} → {payload['name']}"
-    if kind == "class-merged":
-        return f"{payload['class']} → {payload['into']}"
     if kind in ("class-removed", "class-described"):
-        return name(payload["class"]) + (f": {payload['guidance']}" if payload.get("guidance") else "")
-    if kind == "imported":
-        return f"{plural(len(payload['labels']), 'label')} from {payload.get('source', 'a file')}"
+        guidance = f": {payload['guidance']}" if payload.get("guidance") else ""
+        return acts.class_name(state, payload["class"]) + guidance
     if kind == "wanted":
         return plural(len(payload["items"]), "item") + (f", {payload['how']}" if payload.get("how") else "")
-    if kind in ("confirmed", "relabelled"):
-        return f"{name(payload['class'])}, {plural(len(payload['items']), 'item')}"
-    if kind in ("requeued", "cleared"):
-        return plural(len(payload["items"]), "item")
     if kind == "model-changed":
         return f"{classifier_title(str(payload['classifier']))}, {title_of(str(payload['policy']))}"
     if kind == "question-changed":
         return str(payload["question"]) or "as it came"
-    if kind == "names-hidden":
-        return "hidden" if payload["on"] else "shown"
     if kind == "instructions-written":
         return cut(" ".join(str(payload["text"]).split()), 120) if payload["text"] else "none any more"
-    if kind == "instructions-read":
-        return f"version {payload['version']}"
-    if kind == "example-picked":
-        return f"{name(payload['class'])}{'' if payload['on'] else ', no longer'}"
     if kind == "guesses-changed":
         sources = [str(source["source"]) for source in payload["sources"] if source["on"]]
         return ", ".join(sources) or "none"
@@ -98,8 +67,6 @@ def _change(event: Any, state: Any) -> str:
         return f"{plural(promise['size'], 'label')} frozen, {words}"
     if kind == "certified":
         return str(payload["certificate"].get("sentence", ""))
-    if kind == "note":
-        return str(payload["text"])
     if kind == "round":
         error = f", {error_words(payload['error'], payload['n_test'])}" if payload.get("n_test") else ""
         return f"number {payload['number']}, {plural(payload['n_labelled'], 'label')}{error}"

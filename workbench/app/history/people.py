@@ -195,7 +195,7 @@ class Anchoring(NamedTuple):
 
 
 def anchoring(events: Iterable[Event], state: ProjectState, person: str) -> Anchoring:
-    """True if a person's labels follow the guess more where they see it.
+    """Labels of a person that are what the model guessed, where the guess was shown and where it was not.
 
     Args:
         events: of the project.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import login
-from workbench.app.serving import uploads
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.shell import background_files, widgets
 from workbench.app.words.text import one_line, percent, plural, refused, show_error, show_kept_error, verbatim
@@ -144,7 +143,6 @@ def _file(session: Session) -> None:
         "Predictions of another tool",
         type=["csv", "tsv", "parquet", "jsonl", "json"],
         key=f"guess-file-{st.session_state.get(_FILES, 0)}",
-        max_upload_size=uploads.most_bytes() >> 20,
         help="A table with the columns id and prediction, and maybe confidence; or Label Studio's tasks with "
         "predictions. They are a guess, never labels.",
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from workbench.app.serving import fit_process, jobs
 from workbench.app.serving.jobs import DAY, Job, manager
@@ -64,35 +63,6 @@ def answer_by_oracle(session: Session, n: int) -> Job:
 Points = list[tuple[list[int], list[float]]]
 
 
-@dataclass(frozen=True)
-class Rival:
-    """Inputs of the curve of random questions.
-
-    It is the person's own start, model and way of choosing what the model sees; only the questions differ.
-
-    Attributes:
-        pool: fingerprint.
-        classifier: registry name.
-        options: of the classifier, by name.
-        start: the items of the person's first fit, from which these runs begin too.
-        measured: test items the error is measured on; 0 for all.
-        seed: of the project: the same test items.
-        budget: labels asked for after the start.
-        guess: the sources that the person's fits begin with.
-        session: of the project.
-    """
-
-    pool: str
-    classifier: str
-    options: Mapping[str, Any]
-    start: tuple[int, ...]
-    measured: int
-    seed: int
-    budget: int
-    guess: tuple[str, ...]
-    session: Session = field(repr=False, compare=False)
-
-
 def knows_all(pool: Pool) -> bool:
     """True if every item that may be asked about has a class the pool knows."""
     return pool.truth is not None and bool((pool.truth[pool.trainable] >= 0).all())
@@ -100,6 +70,8 @@ def knows_all(pool: Pool) -> bool:
 
 def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
     """Errors of random questions to the same model from the same first labels: three runs.
+
+    They are the person's own start, model, guess and test items; only the questions differ.
 
     Args:
         session: of a project.
@@ -118,21 +90,23 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
     if len(set(pool.truth[list(start)].tolist())) < 2 or reach <= len(start):
         return [], None
     settings = session.settings
-    rival = Rival(
-        pool.fingerprint,
-        str(settings["classifier"]),
-        dict(sorted(settings["options"].items())),
-        start,
-        int(settings.get("measured", 0)),
-        int(settings["seed"]),
-        reach - len(start),
-        tuple(
-            source["source"] for source in (session.fits.fitted_with.get("guess") or {}).get("sources", ())
-        ),
-        session,
-    )
+    made_with = str(settings["classifier"]), dict(sorted(settings["options"].items()))
+    sources = (session.fits.fitted_with.get("guess") or {}).get("sources", ())
+    run = {
+        "initial": start,
+        "measured": int(settings.get("measured", 0)),
+        "measured_by": int(settings["seed"]),
+        "budget": reach - len(start),
+        "guess": tuple(source["source"] for source in sources) or None,
+    }
+    given = session.store.url, session.id, BASELINE_SEEDS, *made_with, run
     job = manager().compute(
-        session.id, rival, _run_rival, title="Random questions", lane="baseline", limit=7 * DAY
+        session.id,
+        (pool.fingerprint, made_with, run),
+        lambda job: jobs.compute(job, "random_runs", *given, where=jobs.long_work, session=session),
+        title="Random questions",
+        lane="baseline",
+        limit=7 * DAY,
     )
     points = job.result if job.status == "done" else job.partial
     return points or [], None if job.status == "done" else job
@@ -142,29 +116,6 @@ def first_items(session: Session) -> tuple[int, ...]:
     """The items that a project's first fit learnt from, in their order; none before it."""
     rounds = session.rounds
     return tuple(rounds[0].queried.tolist()) if rounds else ()
-
-
-def _run_rival(job: Job, rival: Rival) -> Any:
-    session = rival.session
-    settings = {
-        "initial": rival.start,
-        "measured": rival.measured,
-        "measured_by": rival.seed,
-        "budget": rival.budget,
-        "guess": rival.guess or None,
-    }
-    return jobs.compute(
-        job,
-        "random_runs",
-        session.store.url,
-        session.id,
-        BASELINE_SEEDS,
-        rival.classifier,
-        rival.options,
-        settings,
-        where=jobs.long_work,
-        session=session,
-    )
 
 
 def reach_for(n_labelled: int) -> int:

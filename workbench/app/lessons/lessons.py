@@ -91,7 +91,7 @@ def stage_style(*, in_class: bool) -> None:
 
 __all__ = ["Drawn", "Values"]
 OWNER = "lessons"
-TEXTS = Path(__file__).resolve().parent / "lessons.toml"
+TEXTS = _HERE / "lessons.toml"
 _DRAWN = Cache[tuple[Any, Drawn]](96)
 
 
@@ -184,10 +184,6 @@ class Lesson:
         """The controls' values it opens with."""
         return {control.name: control.default for control in self.controls}
 
-    def key(self, values: Values) -> tuple[Any, ...]:
-        """Inputs of a result."""
-        return (self.name, *(values[c.name] for c in self.controls if not c.mark))
-
 
 def _options(options: Any) -> dict[Any, str]:
     """Value -> title of a control in the file."""
@@ -257,21 +253,21 @@ def present(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
         lesson: it belongs to.
         values: of its controls.
     """
-    key = lesson.key(values)
-    return _stored(key), manager().get(OWNER, _kind(key))
+    name = name_of(lesson, values)
+    return computed(stored_result, name), manager().get(OWNER, name)
 
 
 def start(lesson: Lesson, values: Values) -> Job:
     """Compute a state in the background, also one that failed before."""
-    key = lesson.key(values)
+    name = name_of(lesson, values)
 
     def work(job: Job) -> Any:
-        return computed(stored_result, _kind(key), known=lesson.compute(values, job))
+        return computed(stored_result, name, known=lesson.compute(values, job))
 
     # an experiment may wait for the process of long work
     return manager().submit(
         OWNER,
-        _kind(key),
+        name,
         work,
         title=lesson.title,
         lane="short" if lesson.minutes else "study",
@@ -328,17 +324,8 @@ def places(lesson: Lesson) -> list[Values]:
 
 
 def name_of(lesson: Lesson, values: Values) -> str:
-    """A state's name: of its job, and in the file of stored states."""
-    return _kind(lesson.key(values))
-
-
-def _kind(key: tuple[Any, ...]) -> str:
-    return "/".join(map(str, key))
-
-
-def _stored(key: tuple[Any, ...]) -> Any:
-    """Result for a key: computed in this process, or beforehand."""
-    return computed(stored_result, _kind(key))
+    """A state's name, of its inputs: of its job, and in the file of stored states."""
+    return "/".join(map(str, (lesson.name, *(values[c.name] for c in lesson.controls if not c.mark))))
 
 
 def written(lesson: Lesson) -> tuple[str, ...]:
@@ -371,12 +358,12 @@ def find(name: str) -> Lesson:
 
 def thumbnail(lesson: Lesson) -> Path:
     """The address of a lesson's small picture."""
-    return TEXTS.parent / f"lesson-{lesson.name}.svg"
+    return _HERE / f"lesson-{lesson.name}.svg"
 
 
 def sketch(lesson: Lesson) -> Path:
     """The address of a lesson's sketch."""
-    return TEXTS.parent / f"sketch-{lesson.name}.svg"
+    return _HERE / f"sketch-{lesson.name}.svg"
 
 
 def worksheet(lesson: Lesson) -> str:

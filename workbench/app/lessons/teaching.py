@@ -192,7 +192,7 @@ def worksheet(lesson: lessons.Lesson) -> None:
     """The lesson as a page to print."""
     button(
         "Worksheet",
-        lambda out: out.write(lessons.worksheet(lesson).encode()),
+        lambda: lessons.worksheet(lesson).encode(),
         f"workbench-{lesson.name}.md",
         "lesson-worksheet",
         icon="description",

@@ -75,15 +75,15 @@ async def _described(request: Request) -> Response:
 
 def _answering(work: Callable[..., Any]) -> Callable[[Request], Any]:
     async def handler(request: Request) -> Response:
-        return await _guarded(request, lambda key, body: (json_reply, (work(key, body),)))
+        return await _guarded(request, work)
 
     return handler
 
 
 async def _image(request: Request) -> Response:
-    def work(key: ApiKey, body: Mapping[str, Any]) -> Any:
+    def work(key: ApiKey, body: Mapping[str, Any]) -> Response:
         octets, kind = cards.picture(key.project, int(request.path_params["item"]))
-        return (lambda: Response(octets, media_type=kind)), ()
+        return Response(octets, media_type=kind)
 
     return await _guarded(request, work)
 
@@ -98,9 +98,8 @@ async def _guarded(request: Request, work: Callable[[ApiKey, Mapping[str, Any]],
         operations = body.get("answers")
         requests.LIMITS.operations(key.name, len(operations) if isinstance(operations, list) else 0)
         async with requests.LIMITS.turn(key.project, key.name):
-            reply, arguments = await run_in_threadpool(work, key, body)
-            response: Response = reply(*arguments)
-            return response
+            reply = await run_in_threadpool(work, key, body)
+            return reply if isinstance(reply, Response) else json_reply(reply)
 
     return await guarded(attempt)
 

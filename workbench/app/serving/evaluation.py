@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.app.serving import jobs
 from workbench.app.serving.caching import kept
@@ -50,27 +48,6 @@ def calibration(
     )
 
 
-@dataclass(frozen=True)
-class CrossValidationInputs:
-    """Inputs of predictions of labels by models that did not see them.
-
-    Attributes:
-        uid: of the model whose training set is predicted.
-        classifier: it was made with, not the one that was chosen since.
-        options: of the classifier, by name.
-        seed: of the project.
-        number: of the model's round.
-        session: of the project.
-    """
-
-    uid: str
-    classifier: str
-    options: Mapping[str, Any]
-    seed: int
-    number: int = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-
 def cross_validation(session: Session, model: FittedModel) -> Job:
     """Predictions for the labelled items by models that did not see them; one job a model.
 
@@ -83,26 +60,15 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
         stays until it is let go of.
     """
     settings = session.fits.made_with(model.number)
-    inputs = CrossValidationInputs(
-        model.uid,
-        str(settings["classifier"]),
-        dict(sorted(settings["options"].items())),
-        int(session.settings["seed"]),
-        model.number,
-        session,
-    )
-    return manager().compute(session.id, inputs, _crossed, title="Comparing labels", lane="short", limit=DAY)
-
-
-def _crossed(job: Job, inputs: CrossValidationInputs) -> Any:
-    session = inputs.session
-    return jobs.compute(
-        job,
-        "crossed",
-        session.store.url,
+    # of the model, not of what was chosen since
+    made_with = str(settings["classifier"]), dict(sorted(settings["options"].items()))
+    return manager().compute(
         session.id,
-        inputs.number,
-        inputs.classifier,
-        inputs.options,
-        session=session,
+        (model.uid, made_with, int(session.settings["seed"])),
+        lambda job: jobs.compute(
+            job, "crossed", session.store.url, session.id, model.number, *made_with, session=session
+        ),
+        title="Comparing labels",
+        lane="short",
+        limit=DAY,
     )

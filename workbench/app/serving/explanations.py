@@ -11,7 +11,7 @@ from weakref import proxy
 import numpy as np
 
 from workbench.app.serving.caching import computed, kept
-from workbench.app.words.text import PER_CENT, percent
+from workbench.app.words.text import PER_CENT, percent, words_of
 from workbench.arrays import Array, Floats, Ints, standardised
 
 if TYPE_CHECKING:
@@ -46,17 +46,6 @@ class Reason:
     n_drawn: int = 0
 
 
-_WHY = {
-    "evaluation": "Drawn at random to measure the error. The model never learns from it, so its guess stays "
-    "hidden.",
-    "again": "You took its answer back.",
-    "chosen": "You wanted to be asked about it.",
-    "together": "Another question about it was wanted.",
-    "second": "A second look at a label of yours, without what you or the model said about it.",
-    "overlap": "Somebody else labels it too, to see how far people agree. The model's guess stays hidden.",
-}
-
-
 def why(session: Session, ask: Ask) -> Reason:
     """Why this item is asked about now."""
     from workbench.policies import POLICIES
@@ -66,8 +55,8 @@ def why(session: Session, ask: Ask) -> Reason:
     def plain(words: str) -> Reason:
         return Reason(ask.role, words, float("nan"), 0, 0)
 
-    if ask.role in _WHY:
-        return plain(_WHY[ask.role])
+    if given := words_of("roles").get(ask.role, {}).get("why"):
+        return plain(given)
     policy = str(session.settings["policy"])
     model = session.model
     if ask.role == "uniform":

@@ -15,13 +15,15 @@ import hashlib
 import json
 import mimetypes
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
 
 from workbench.app.serving import streamlit_private
 from workbench.app.serving.streamlit_private import is_known
@@ -83,6 +85,15 @@ def from_root(path: str) -> str:
     return f"/{base}{path}" if base else path
 
 
+def headers_of(message: Mapping[str, Any]) -> MutableHeaders:
+    """Headers of a request or of an answer's beginning, in small letters; a copy.
+
+    Args:
+        message: scope of a request, or a message of ASGI.
+    """
+    return MutableHeaders(raw=[(name.lower(), value) for name, value in message.get("headers", [])])
+
+
 class Layer:
     """ASGI middleware around an app."""
 
@@ -100,27 +111,20 @@ class FrontEnd(Layer):
         """Send the file, or pass the request on."""
         is_get = scope["type"] == "http" and scope["method"] == "GET"
         path = below_base(str(scope["path"])) if is_get else ""
-        partly = (b"range", b"if-none-match", b"if-modified-since")
         content = None
-        if path.startswith("/static/") and not any(name.lower() in partly for name, _ in scope["headers"]):
+        if path.startswith("/static/") and not any(name in headers_of(scope) for name in _PARTLY):
             content = await _content(path)
         if content is None:
             await self.app(scope, receive, send)
             return
-        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
-        kind += "; charset=utf-8" if kind.startswith("text/") else ""
-        headers = [
-            (b"content-type", kind.encode()),
-            (b"cache-control", b"public, immutable, max-age=31536000"),
-        ]
+        headers = {"cache-control": "public, immutable, max-age=31536000"}
         if path.endswith(_COMPRESSED):
-            headers.append((b"vary", b"accept-encoding"))
+            headers["vary"] = "accept-encoding"
             if _comes_far(scope):
                 content = await _in_few_octets(path, content)
-                headers.append((b"content-encoding", b"gzip"))
-        headers.append((b"content-length", b"%d" % len(content)))
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": content})
+                headers["content-encoding"] = "gzip"
+        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+        await Response(content, media_type=kind, headers=headers)(scope, receive, send)
 
 
 def _comes_far(scope: Any) -> bool:
@@ -128,11 +132,11 @@ def _comes_far(scope: Any) -> bool:
 
     On one machine the browser would take longer to unpack than is won; a proxy says for whom it asks.
     """
-    headers = {name.lower(): value for name, value in scope["headers"]}
+    headers = headers_of(scope)
     host = str((scope.get("client") or ("127.0.0.1",))[0])
     near = host in ("::1", "localhost", "testclient") or host.startswith(("127.", "::ffff:127."))
-    through = any(name in (b"forwarded", b"via") or name.startswith(b"x-forwarded-") for name in headers)
-    return b"gzip" in headers.get(b"accept-encoding", b"") and (through or not near)
+    through = any(name in ("forwarded", "via") or name.startswith("x-forwarded-") for name in headers)
+    return "gzip" in headers.get("accept-encoding", "") and (through or not near)
 
 
 async def _in_few_octets(path: str, content: bytes) -> bytes:
@@ -294,7 +298,8 @@ BACKEND = (
 """With the path of a page; a proxy that takes its own path away leaves that in the address."""
 _PLAIN = re.compile(r"/[\w-]*", re.ASCII)
 _HEAD = b"<head>"
-_LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
+_PARTLY = ("range", "if-none-match", "if-modified-since")
+"""Headers of who wants a part of a file, or none of one that they have."""
 _MOST = 1 << 20
 """Octets of an index; what is larger is none, and is passed on as it is."""
 
@@ -314,7 +319,10 @@ class Early(Layer):
             await self.app(scope, receive, send)
             return
         # in plain letters and whole: what is compressed, or kept by the browser, has no head to write into
-        scope = {**scope, "headers": [h for h in scope["headers"] if h[0].lower() not in _LEFT_OUT]}
+        headers = headers_of(scope)
+        for name in ("accept-encoding", *_PARTLY):
+            del headers[name]
+        scope = {**scope, "headers": headers.raw}
         messages: list[Any] = []
         size = 0
 
@@ -339,7 +347,7 @@ class Early(Layer):
 
 def asks_for_page(scope: Any) -> bool:
     """True if a browser asks for something that it will show as a page."""
-    return any(name.lower() == b"accept" and b"text/html" in value for name, value in scope["headers"])
+    return any("text/html" in value for value in headers_of(scope).getlist("accept"))
 
 
 def is_page(path: str) -> bool:
@@ -348,9 +356,9 @@ def is_page(path: str) -> bool:
 
 
 def _is_html(start: Any) -> bool:
-    headers = {name.lower(): value for name, value in start.get("headers", [])}
-    html = headers.get(b"content-type", b"").startswith(b"text/html")
-    return bool(html and start["status"] == 200 and b"content-encoding" not in headers)
+    headers = headers_of(start)
+    html = headers.get("content-type", "").startswith("text/html")
+    return html and start["status"] == 200 and "content-encoding" not in headers
 
 
 def backend_of(path: str) -> str:
@@ -367,6 +375,7 @@ def _with_script(messages: list[Any], path: str) -> list[Any]:
     if is_page(path):
         body = prepared(body.decode(errors="surrogateescape")).encode(errors="surrogateescape")
     body = body.replace(_HEAD, _HEAD + (SCRIPT + backend_of(path)).encode(), 1)
-    headers = [(n, v) for n, v in start.get("headers", []) if n.lower() not in (b"content-length", b"etag")]
-    headers.append((b"content-length", b"%d" % len(body)))
-    return [{**start, "headers": headers}, {**bodies[-1], "body": body}]
+    headers = headers_of(start)
+    del headers["etag"]
+    headers["content-length"] = str(len(body))
+    return [{**start, "headers": headers.raw}, {**bodies[-1], "body": body}]

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.app.words.text import percent
 from workbench.errors import Cancelled, InputError
@@ -28,7 +28,6 @@ from workbench.work.companion import Companion, DiedError, function_at
 if TYPE_CHECKING:
     from workbench.sessions import Session
 
-Inputs = TypeVar("Inputs")
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
 Lane = Literal["refit", "oracle", "short", "study", "baseline", "map", "open", "file", "guess"]
 """Queues of jobs: fits of what people labelled, answers of a pool's own truth, what somebody waits for
@@ -216,14 +215,7 @@ class JobManager:
         return job
 
     def compute(
-        self,
-        owner: str,
-        inputs: Inputs,
-        work: Callable[[Job, Inputs], Any],
-        *,
-        lane: Lane,
-        limit: float,
-        title: str = "",
+        self, owner: str, inputs: object, work: Callable[[Job], Any], *, lane: Lane, limit: float, title: str
     ) -> Job:
         """The job that computes a value from its inputs and from nothing else; found again by them.
 
@@ -232,9 +224,9 @@ class JobManager:
 
         Args:
             owner: whose it is.
-            inputs: a frozen dataclass with all that the value depends on. Its printed form is the key, so
-                what another field stands for (a pool, of its fingerprint) is left out of it (`repr=False`).
-            work: called with the job and the inputs; a function of a module, which sees nothing else.
+            inputs: all that the value depends on. Their printed form is the key, with the title, so what
+                something else stands for (a pool, of its fingerprint) is left out.
+            work: called with the job.
             lane: the queue that it waits in.
             limit: seconds that it may run.
             title: for people.
@@ -242,11 +234,9 @@ class JobManager:
         Returns:
             The job, running or ended.
         """
-        kind = kind_of(inputs)
+        kind = f"{title}-{sha256(repr(inputs).encode()).hexdigest()[:16]}"
         present = self.get(owner, kind)
-        if present is not None:
-            return present
-        return self.submit(owner, kind, lambda job: work(job, inputs), title=title, lane=lane, limit=limit)
+        return present or self.submit(owner, kind, work, title=title, lane=lane, limit=limit)
 
     def get(self, owner: str, kind: str) -> Job | None:
         """The newest job of this owner and kind, running or ended."""
@@ -320,11 +310,6 @@ class JobManager:
         else:
             job.fraction = 1.0
             job.status = "done"
-
-
-def kind_of(inputs: object) -> str:
-    """The kind of the job that computes a value from these inputs."""
-    return f"{type(inputs).__name__}-{sha256(repr(inputs).encode()).hexdigest()[:16]}"
 
 
 @cache

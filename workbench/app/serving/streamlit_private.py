@@ -153,7 +153,7 @@ def keep_to_what_the_browser_has() -> bool:
 
 @dataclass
 class _Sent:
-    """Cookies and headers of a browser.
+    """Account of the messages that a browser was sent.
 
     Attributes:
         now: hash of each long message of the last runs -> the part of the page that it belongs to, "" of the

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from tempfile import TemporaryFile
 from typing import IO, Any, Literal
 from urllib.parse import quote
 from weakref import WeakValueDictionary, ref
@@ -52,20 +51,21 @@ _STYLE = """<style>
 </style>"""
 
 log = logging.getLogger(__name__)
-Make = Callable[[IO[bytes]], object] | Making
-"""Writes a file into the open one it is given; or says what process beside the server writes it."""
+Make = Callable[[], bytes] | Making
+"""Gives the content of a file; or says what process beside the server writes it."""
 
 
 class _Held:
     """A file that was made, open and without a name on disk, so that it is gone when it is closed.
 
+    It may be sent several times, and at once.
+
     Args:
         file: open.
-        once: close it when it was sent; else it may be sent several times, and at once.
     """
 
-    def __init__(self, file: IO[bytes], *, once: bool = True) -> None:
-        self._file, self._lock, self._once = file, threading.Lock(), once
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._lock = file, threading.Lock()
         self.size = os.fstat(file.fileno()).st_size
 
     def __del__(self) -> None:
@@ -74,13 +74,9 @@ class _Held:
     def blocks(self) -> Iterator[bytes]:
         """The file, a piece at a time."""
         at = 0
-        try:
-            while block := self._at(at):
-                at += len(block)
-                yield block
-        finally:
-            if self._once:
-                self._file.close()
+        while block := self._at(at):
+            at += len(block)
+            yield block
 
     def _at(self, place: int) -> bytes:
         with self._lock:
@@ -131,10 +127,9 @@ def button(
 
     Args:
         label: of the button.
-        make: writes the file into the open one it is given; called once a press, in a thread of the
-            server. It lies on disk until it is sent, so a large one takes no memory. A `Making` is written
-            by a process beside the server; a long one is made at the press of a button, with a bar, and then
-            fetched.
+        make: gives the file's content; called once a press, in a thread of the server. A `Making` is written
+            by a process beside the server and lies on disk until it is sent, so that a large one takes no
+            memory; a long one is made at the press of a button, with a bar, and then fetched.
         name: of the file; its ending says what it is.
         key: of the button; unique on the page.
         icon: name of a Material symbol beside the label; "" for none.
@@ -199,7 +194,7 @@ def _begin(offer: _Offer, make: Making, owner: str, kind: str) -> None:
     offer.is_fetched = False
 
     def work(job: Job) -> None:
-        file = _Held(make.made(job), once=False)
+        file = _Held(make.made(job))
         live_offer = offer_ref()
         if live_offer is not None:
             live_offer.held = make, file
@@ -248,10 +243,11 @@ async def _download(request: Request) -> Response:
         # neither whose it was nor what it was called
         return _failure(_GONE, "file")
     try:
-        if isinstance(make, Making):
-            held_file = await _made_beside(make, offer, request)
-        else:
-            held_file = _Held(await run_in_threadpool(_made, make))
+        made = (
+            await _made_beside(make, offer, request)
+            if isinstance(make, Making)
+            else await run_in_threadpool(make)
+        )
         if offer.taken is not None:
             await run_in_threadpool(offer.taken, person)
     except InputError as error:
@@ -267,10 +263,12 @@ async def _download(request: Request) -> Response:
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
         "cache-control": "no-store",
-        "content-length": str(held_file.size),
     }
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return StreamingResponse(held_file.blocks(), media_type=kind, headers=headers)
+    if isinstance(made, bytes):
+        return Response(made, media_type=kind, headers=headers)
+    headers["content-length"] = str(made.size)
+    return StreamingResponse(made.blocks(), media_type=kind, headers=headers)
 
 
 async def _made_beside(make: Making, offer: _Offer, request: Request) -> _Held:
@@ -298,18 +296,6 @@ async def _made_beside(make: Making, offer: _Offer, request: Request) -> _Held:
     if job.status == "failed":
         raise RuntimeError(job.details) if job.details else InputError(job.error)
     return _Held(job.result)
-
-
-def _made(make: Callable[[IO[bytes]], object]) -> IO[bytes]:
-    """The file, without a name on disk so that nothing is left of it."""
-    out: IO[bytes] = TemporaryFile()  # noqa: SIM115
-    try:
-        make(out)
-        out.flush()
-    except BaseException:
-        out.close()
-        raise
-    return out
 
 
 def _failure(words: str, name: str) -> Response:
@@ -355,7 +341,7 @@ def figure_downloads(fig: Any, stem: str, key: str) -> None:
 def _offered(stem: str, key: str, label: str, ending: str, make: Callable[[], bytes]) -> None:
     button(
         label,
-        lambda out: out.write(make()),
+        make,
         f"{stem}.{ending}",
         f"{key}-{ending}",
         icon="",

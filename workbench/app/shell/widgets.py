@@ -122,6 +122,14 @@ def grid(rows: Any, key: str, alt: str, **more: Any) -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=key, alt=alt, **{"placeholder": ""} | more)
 
 
+def table(rows: Any, key: str, alt: str, **more: Any) -> None:
+    """A table whose sentences break into lines, as a grid's do not; further arguments are of `st.table`."""
+    import pandas as pd
+
+    with st.container(key=key):
+        st.table(pd.DataFrame(rows), border="horizontal", hide_index=True, alt=alt, **more)
+
+
 def style(css: str) -> None:
     """A few rules no option covers; selectors start with one of our own keys."""
     st.html(f"<style>{css}</style>")

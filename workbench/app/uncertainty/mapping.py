@@ -130,25 +130,22 @@ def layout(pool: Pool, columns: tuple[int, int] | None = None) -> Layout:
     """
     names = pool.feature_map.columns
     if columns is not None:
-        first, second = columns
-        pair = [first, second]
+        pair = list(columns)
+        few = "items that look close may differ in the others."
         return Layout(
             np.asarray(pool.features[:, pair], dtype=np.float64),
-            (str(names[first]), str(names[second])),
+            (str(names[pair[0]]), str(names[pair[1]])),
             pool.n_features == 2 and columns == (0, 1),
-            f"Two of {pool.n_features} features: items that look close may differ in the others."
-            if pool.n_features > 2
-            else "",
+            f"Two of {pool.n_features} features: {few}" if pool.n_features > 2 else "",
             lambda X: np.asarray(X, dtype=np.float64)[:, pair],
         )
     if pool.n_features == 1:
-        return Layout(
-            np.column_stack([np.asarray(pool.features)[:, 0], np.zeros(len(pool))]),
-            (str(names[0]), ""),
-            False,
-            "The pool has one feature; the second axis is empty. See Class functions.",
-            lambda X: np.column_stack([np.asarray(X, dtype=np.float64)[:, 0], np.zeros(len(X))]),
-        )
+
+        def beside_nothing(X: Array) -> Floats:
+            return np.column_stack([np.asarray(X, dtype=np.float64)[:, 0], np.zeros(len(X))])
+
+        note = "The pool has one feature; the second axis is empty. See Class functions."
+        return Layout(beside_nothing(pool.features), (str(names[0]), ""), False, note, beside_nothing)
     from workbench.pools.projection import project
 
     plane = project(pool)
@@ -278,19 +275,14 @@ def _made(
     title: str,
     name: Callable[[FittedModel], str],
 ) -> tuple[View | None, Job | None]:
-    kind = "model-" + "-".join(map(str, key))
-    job = manager().get(session.id, kind)
-    if job is not None and job.status == "done":
-        # the newest models are kept with their jobs
-        return View(job.result, name(job.result)), None
-    if job is None:
 
-        def work(job: Job) -> FittedModel:
-            job.report(0.1, "fitting on its labels")
-            return make(job)
+    def work(job: Job) -> FittedModel:
+        job.report(0.1, "fitting on its labels")
+        return make(job)
 
-        job = manager().submit(session.id, kind, work, title=title, lane="short", limit=DAY)
-    return None, job
+    # the newest models are kept with their jobs
+    job = manager().compute(session.id, key, work, title=title, lane="short", limit=DAY)
+    return (View(job.result, name(job.result)), None) if job.status == "done" else (None, job)
 
 
 @kept

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.words.text import plural
+from workbench.app.words.text import plural, words_of
 
 if TYPE_CHECKING:
+    from workbench.pools import Pool
     from workbench.sessions import Session
     from workbench.store import Event, ProjectState
 
 MOST_ITEMS = 60
-_CLASSES = {
-    "class-added": "class {} added",
-    "class-removed": "class {} removed",
-    "class-described": "what is said of class {}",
-}
 
 
 def class_name(state: ProjectState, key: Any) -> str:
@@ -40,34 +34,31 @@ def in_words(session: Session, event: Event) -> str:
         session: of the project.
         event: one of a kind that can be undone.
     """
-    state, payload, kind = session.state, event.payload, event.kind
+    return phrase(session.pool, session.state, event, "undo") or event.kind
 
-    named = partial(class_name, state)
 
-    subject = _named_items(session, items_of(event))
-    if kind in ("label", "relabelled", "confirmed"):
-        return f"{subject} labelled {named(payload['class'])}"
-    if kind == "resolved":
-        return f"{subject} decided: {named(payload['class'])}"
-    if kind == "flag":
-        return f"{subject} flagged" if payload["on"] else f"flag of {subject} cleared"
-    if kind == "class-renamed":
-        return f"class {payload['class']} renamed {payload['name']}"
-    if kind == "class-merged":
-        return f"class {payload['class']} merged into {named(payload['into'])}"
-    if kind in _CLASSES:
-        return _CLASSES[kind].format(payload.get("name") or named(payload["class"]))
-    phrases = {
-        "skip": f"{subject} skipped",
-        "unsure": f"{subject} unsure",
-        "note": f"a note on {subject}",
-        "cleared": f"labels of {subject} removed",
-        "requeued": f"{subject} to be asked about again",
-        "wanted": f"{subject} to be asked about next",
-        "imported": f"import of {plural(len(payload.get('labels', ())), 'label')}",
-        "classes-ordered": "the order of the classes",
-    }
-    return phrases.get(kind, kind)
+def phrase(pool: Pool, state: ProjectState, event: Event, use: str) -> str:
+    """Words of acts.toml for an act; "" where it has none.
+
+    Args:
+        pool: of the project.
+        state: of it, for the names that classes have now.
+        event: the act.
+        use: "undo" or "change".
+    """
+    payload: dict[str, Any] = {"source": "a file", **event.payload}
+    kind = event.kind if payload.get("on", True) else f"{event.kind}-off"
+    now, items = class_name(state, payload.get("class")), items_of(event)
+    template = str(words_of("acts").get(kind, {}).get(use, ""))
+    return template.format(
+        raw=payload,
+        subject=str(pool.items.ids[items[0]]) if len(items) == 1 else plural(len(items), "item"),
+        items=plural(len(payload.get("items", ())), "item"),
+        labels=plural(len(payload.get("labels", ())), "label"),
+        now=now,
+        into=class_name(state, payload.get("into")),
+        name=payload.get("name") or now,
+    )
 
 
 def taken_back(session: Session, event: Event | None) -> str:
@@ -139,7 +130,3 @@ def stands(state: ProjectState, item: int) -> dict[str, Any]:
 def _of(session: Session, event: Event) -> Session:
     """The session of the question that an act was of; of what is about items the one that is there."""
     return session if event.question is None else session.question(event.question)
-
-
-def _named_items(session: Session, items: Sequence[int]) -> str:
-    return str(session.pool.items.ids[items[0]]) if len(items) == 1 else plural(len(items), "item")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from workbench.app.words.text import words_of
 from workbench.errors import InputError
 
 FIRST = "index"
@@ -15,55 +16,7 @@ _HERE = Path(__file__).resolve().parent
 FOLDER = next(
     (f for f in (_HERE.parents[2] / "docs", _HERE.parents[1] / "help") if (f / "index.md").is_file()), _HERE
 )
-# which pages, in the order of the list; what needs the source or pictures to be read is on the site alone
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Recipes": (
-        "recipes/my-csv",
-        "recipes/texts",
-        "recipes/photos",
-        "recipes/three-people",
-        "recipes/embeddings",
-        "recipes/language-model",
-        "recipes/finish",
-        "recipes/class",
-        "recipes/paper-figure",
-        "recipes/own-classifier",
-        "recipes/label-studio",
-        "recipes/server",
-    ),
-    "Use it": (
-        "install",
-        "label-your-data",
-        "desk",
-        "finish",
-        "guesses",
-        "pools",
-        "reference/files",
-        "images",
-        "pages",
-        "teaching",
-        "studies",
-        "teams",
-        "cluster",
-        "command-line",
-        "python",
-        "security",
-        "troubleshooting",
-    ),
-    "Choose": (
-        "compared",
-        "policies",
-        "models/large-margin",
-        "models/bayesian-svm",
-        "models/logistic-softmax",
-        "models/svgp",
-        "models/wasserstein",
-        "models/networks",
-        "models/baselines",
-        "models/neighbours",
-    ),
-}
-
+GROUPS: dict[str, list[str]] = words_of("help")
 _LINK = re.compile(r"\[((?:[^\[\]`]|`[^`\n]*`)+)\]\(([^()\s]+)\)")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
 
@@ -166,10 +166,29 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 @cache
+def words_of(name: str) -> dict[str, Any]:
+    """Words that stand in a file beside this one.
+
+    Args:
+        name: of the file, without its ending.
+    """
+    with (Path(__file__).resolve().parent / f"{name}.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
 def terms() -> dict[str, str]:
     """Term -> one sentence."""
-    with (Path(__file__).resolve().parent / "glossary.toml").open("rb") as file:
-        return tomllib.load(file)
+    return words_of("glossary")
+
+
+def role_words(role: object, use: str) -> str:
+    """Why an item is shown, by the role of its question; of a role that is not known its name.
+
+    Args:
+        role: of the question.
+        use: "badge" or "log", as in roles.toml.
+    """
+    return str(words_of("roles").get(str(role), {}).get(use, role))
 
 
 def explain(*names: str) -> str:
