@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -249,17 +250,18 @@ def takeaway(session: Session, certificate: Any) -> None:
             "download-finished",
             taken=auditing.exported(session, f"the finished set, {NAMES[file_format]}"),
         )
-        for name, ending, written, icon in (
-            ("JSON", "json", certificate.to_json, "verified"),
-            ("page", "html", certificate.to_html, "description"),
-        ):
+
+        def page(name: str, ending: str, written: Callable[[], str], icon: str) -> None:
             downloads.button(
                 f"Certificate ({name})",
-                lambda written=written: written().encode(),
+                lambda: written().encode(),
                 f"{stem(session)}-certificate.{ending}",
                 f"download-certificate-{ending}",
                 icon=icon,
             )
+
+        page("JSON", "json", certificate.to_json, "verified")
+        page("page", "html", certificate.to_html, "description")
     st.caption(
         f"Certificate {certificate.id}. Whoever has its JSON and the labels recomputes it: "
         f"`workbench verify {stem(session)}-certificate.json {stem(session)}-finished.csv`"
