@@ -304,13 +304,17 @@ def which_project() -> None:
     st.markdown(
         f"**{verbatim(record.name, 60)}** has {plural(n_labelled, 'label')} and was last used {last}."
     )
-    typed = new_classes(record, settings)
+    typed = settings.classes if settings.classes and login.may_change(record) else ()
+    project_classes = current.opened(record.id).classes if typed else ()
+    typed = [name for name in typed if name not in project_classes]
     if typed:
         class_names = ", ".join(verbatim(name, 30) for name in typed[:5]) + (" ..." if len(typed) > 5 else "")
         st.markdown(f"Going on with it adds the classes that you typed: {class_names}.")
     with st.container(horizontal=True):
         if st.button("Go on with it", type="primary", key="go-on-with-it"):
-            add_classes(record, typed)
+            own_session = current.mine(current.opened(record.id))
+            for name in typed:
+                own_session.classes.add(name)
             ask_no_more()
             upload.leave()
             go_on(record.id)
@@ -319,20 +323,6 @@ def which_project() -> None:
             upload.leave()
             with st.spinner("Opening the pool"):
                 forms.start(source, settings, options=options, again=True, then=then, page=page)
-
-
-def new_classes(record: Any, chosen: ProjectSettings) -> list[str]:
-    """Classes that somebody typed and a project does not have."""
-    if not chosen.classes or not login.may_change(record):
-        return []
-    project_classes = current.opened(record.id).classes
-    return [name for name in chosen.classes if name not in project_classes]
-
-
-def add_classes(record: Any, names: list[str]) -> None:
-    own_session = current.mine(current.opened(record.id))
-    for name in names:
-        own_session.classes.add(name)
 
 
 def source_of(record: Any) -> str:

@@ -56,7 +56,7 @@ def join(query: dict[str, str], *, page: str = "") -> None:
     st.code(address, language=None, wrap_lines=True)
     if not picture:
         st.caption(NO_CODE)
-    if only_here():
+    if str(st.get_option("server.address") or "") in login.LOOPBACK:  # other machines cannot reach it
         st.caption(
             "This server answers this machine alone. For a class, stop it and start it with "
             "`workbench app --address 0.0.0.0 --share`, in a network you trust: the address is all that is "
@@ -75,11 +75,6 @@ def qr_code(text: str) -> str:
         scale=8, border=3, dark="#000", light="#fff"
     )
     return svg
-
-
-def only_here() -> bool:
-    """True if other machines cannot reach this server."""
-    return str(st.get_option("server.address") or "") in login.LOOPBACK
 
 
 def network_address() -> str:

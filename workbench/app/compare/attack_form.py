@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.access import current, login, sharing
+from workbench.app.access import current, login
+from workbench.app.compare import comparison_sources
 from workbench.app.data import forms
 from workbench.app.data.forms import classifiers_for
 from workbench.app.serving import jobs
 from workbench.app.serving.jobs import DAY, Countdown, Job, manager
 from workbench.app.shell import widgets
-from workbench.app.words.text import explain, plural, show_error, verbatim
+from workbench.app.words.text import explain, one_line, plural, show_error, verbatim
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.classifiers import CLASSIFIERS, protocols
 from workbench.classifiers import title_of as classifier_title
 from workbench.errors import InputError
-from workbench.store import Store
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -36,12 +35,17 @@ ALONE = (
 
 
 def sources() -> dict[str, str]:
-    """Images to fit on: of the open project, if it has pixels; bundled and known sets, other projects."""
-    pools = pools_of_images()
-    projects = own_pools(current.project_id(), pools)
-    opened = opened_project()
-    first = f"{OWN}{opened.id}" if opened is not None and opened.pool.image_shape else ""
-    return {name: title for name, title in projects.items() if name == first} | pools | projects
+    """Images to fit on, by key: of the open project, if it has pixels; bundled and known sets, projects."""
+    project, opened = current.project_id(), opened_project()
+    own = f"{OWN}{project}"
+    titles = {
+        key: one_line(source.title, 60)
+        for key, source in comparison_sources.sources(project).items()
+        if not key.startswith("question:") and (source.of_images or (opened is not None and key == own))
+    }
+    if opened is not None and opened.pool.image_shape is None and own in titles:
+        titles[own] = titles.pop(own)  # last: it has no pixels
+    return titles
 
 
 def opened_project() -> Session | None:
@@ -333,43 +337,8 @@ def job_of(token: str) -> Job | None:
     return manager().get(token, KIND) if may_see else None
 
 
-def pools_of_images() -> dict[str, str]:
-    """Pools of images with known classes that are at hand: name -> title."""
-    from workbench.pools import POOLS, present_sets
-
-    titles = {entry.name: entry.title for entry in POOLS.values() if entry.kind == "image"}
-    for entry in present_sets():
-        if entry.group == "images":
-            titles[entry.full_name] = f"{entry.name.replace('_', ' ')} ({entry.n_items:,} images)"
-    return titles
-
-
 OWN = "project:"
 """Begins the name of a pool that is a project's own."""
-
-
-def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
-    """The person's projects whose pools are images, uploads included: name -> title.
-
-    Args:
-        first: id of the open project, which comes first.
-        bundled: names that are offered anyway.
-    """
-    from workbench.app.serving.uploads import is_of_images
-
-    titles = {}
-    for record in sorted(sharing.visible(Store.open().projects())[:50], key=lambda r: r.id != first):
-        name = str(record.pool["name"])
-        if name in bundled:
-            continue
-        image = is_of_images(record.pool)
-        if record.id == first:
-            opened = current.session()
-            image = opened is not None and opened.pool.kind == "image"
-        if image:
-            suffix = " (this project)" if record.id == first else " (project)"
-            titles[f"{OWN}{record.id}"] = verbatim(record.name, 40) + suffix
-    return titles
 
 
 def classifiers() -> list[str]:

@@ -108,7 +108,7 @@ def facts(outcome: AttackOutcome) -> list[str]:
         model_title(spec.classifier),
         f"the own model of {verbatim(spec.project, 60)}"
         if spec.project
-        else verbatim(attack_form.pools_of_images().get(spec.pool) or title_of_pool(spec.pool), 60),
+        else verbatim(attack_form.sources().get(spec.pool) or title_of_pool(spec.pool), 60),
         plural(outcome.n_train, "label")
         + (f", fitted in {outcome.fit_seconds:.1f} s" if outcome.fit_seconds else ""),
         f"{n} attacked, {percent(outcome.clean_accuracy)} right before"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import sharing
 from workbench.app.serving.caching import computed, stamp
+from workbench.app.serving.uploads import is_of_images
 from workbench.errors import InputError
 from workbench.store import Store
 
@@ -27,13 +28,14 @@ def title_of_pool(name: str) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """A pool that a comparison can be made on.
+    """A pool that runs can be made on.
 
     Attributes:
         title: for people.
         pool: a name or path that `load_pool` knows.
         options: of `load_pool`.
         kind: of the pool, or None before it is opened.
+        of_images: whether its items are images, as far as that is told without opening it.
         n_classes: how many classes it has.
         n_asked: items that can be asked about after the first labels, of which a run has one a class.
         guesses: what a run can begin with: "names" of texts, and columns that are guesses of the project.
@@ -46,6 +48,7 @@ class Source:
     n_classes: int = 0
     n_asked: int = 0
     guesses: tuple[str, ...] = ()
+    of_images: bool = False
 
     def opened(self) -> Source:
         """With what only the pool itself knows; read once.
@@ -106,14 +109,23 @@ def sources(project: str | None = None) -> dict[str, Source]:
     from workbench.pools import POOLS, present_sets
 
     bundled = {
-        e.name: Source(e.title, e.name, {}, e.kind, e.n_classes, asked_of(e.n_items, e.n_classes))
+        e.name: Source(
+            e.title,
+            e.name,
+            {},
+            e.kind,
+            e.n_classes,
+            asked_of(e.n_items, e.n_classes),
+            of_images=e.kind == "image",
+        )
         for e in POOLS.values()
     }
     known = {}
     for e in present_sets():
         kind, title = "image" if e.group == "images" else "table", f"{e.name.replace('_', ' ')} ({e.group})"
         n_asked = asked_of(e.n_items, e.n_classes)
-        known[e.full_name] = Source(title, e.full_name, {}, kind, e.n_classes, n_asked)
+        source = Source(title, e.full_name, {}, kind, e.n_classes, n_asked, of_images=kind == "image")
+        known[e.full_name] = source
     questions = {} if project is None else answered_questions(project)
     opened, own_sources = {}, dict[str, Source]()
     for record in sharing.visible(Store.open().projects()):
@@ -124,7 +136,8 @@ def sources(project: str | None = None) -> dict[str, Source]:
             guesses = record.settings.get("guesses") or ()
             columns = [str(entry["source"]) for entry in guesses if str(entry["source"]).startswith("column")]
             key = f"project:{record.id}"
-            source = Source(f"{record.name} (your project)", name, options, guesses=tuple(columns))
+            images, title = is_of_images(record.pool), f"{record.name} (your project)"
+            source = Source(title, name, options, guesses=tuple(columns), of_images=images)
         if record.id == project and not (questions and record.settings.get("test") is None):
             opened = {key: source}
         elif (name, options) not in [(entry.pool, entry.options) for entry in own_sources.values()]:

@@ -151,9 +151,7 @@ def part(session: Session) -> tuple[list[LabelIssue], str]:
         ):
             _begin(session)
         return [], ""
-    sessions = {
-        question_session.question_name: question_session for question_session in session.questions.sessions()
-    }
+    sessions = _by_name(session)
     report = find_issues(sessions, models)
     with widgets.row():
         if report.job is None:
@@ -189,10 +187,7 @@ def _ways_on(
     report: LabelIssues,
 ) -> None:
     """Look again with newer models, or at what was not compared."""
-    newer = any(
-        question_session.model is not None and question_session.model is not models.get(n)
-        for n, question_session in sessions.items()
-    )
+    newer = any(one.model is not None and one.model is not models.get(n) for n, one in sessions.items())
     look = {"type": "tertiary", "icon": ":material/refresh:"}
     if newer and st.button("Look again", key="every-question-newer", **look):  # type: ignore[arg-type]
         _begin(session)
@@ -202,10 +197,12 @@ def _ways_on(
         st.rerun()
 
 
+def _by_name(session: Session) -> dict[str, Session]:
+    """Name of a question -> its session."""
+    return {one.question_name: one for one in session.questions.sessions()}
+
+
 def _begin(session: Session) -> None:
-    models = {
-        question_session.question_name: question_session.model
-        for question_session in session.questions.sessions()
-    }
+    models = {name: one.model for name, one in _by_name(session).items()}
     st.session_state[_WANTED] = (session.questions.ids, models)
     st.rerun()

@@ -30,7 +30,6 @@ class Reason:
     """Why an item is shown.
 
     Attributes:
-        role: the ask's.
         words: a sentence for people.
         utility: the policy's now, or NaN.
         rank: place among the items still open, 1 = most wanted; 0 when there is no policy behind it.
@@ -38,11 +37,10 @@ class Reason:
         n_drawn: how many of them the policy looks at in a round, the rank is among these; 0 for all.
     """
 
-    role: str
     words: str
-    utility: float
-    rank: int
-    n_open: int
+    utility: float = float("nan")
+    rank: int = 0
+    n_open: int = 0
     n_drawn: int = 0
 
 
@@ -52,27 +50,24 @@ def why(session: Session, ask: Ask) -> Reason:
     from workbench.policies.registry import title_of
     from workbench.sessions.policy import asking_policy
 
-    def plain(words: str) -> Reason:
-        return Reason(ask.role, words, float("nan"), 0, 0)
-
     if given := words_of("roles").get(ask.role, {}).get("why"):
-        return plain(given)
+        return Reason(given)
     policy = str(session.settings["policy"])
     model = session.model
     if ask.role == "uniform":
         share = float(session.settings["uniform_share"])
         words = f"Drawn at random, as {percent(share, 0)} of the questions are whatever the policy. "
         words += "The model learns from it."
-        return plain(words)
+        return Reason(words)
     if ask.role == "cold-start" or model is None:
         words = "Nothing is known yet, so the first items are spread over the pool."
         if len(session.state.trained_classes) > 1:
             words = "Spread over the pool, as there was no model yet when it was chosen."
-        return plain(words)
+        return Reason(words)
     policy, searching = asking_policy(model, policy)
     entry = POLICIES.get(policy)
     if policy == "random":
-        return plain(POLICIES[policy].says)
+        return Reason(POLICIES[policy].says)
     from workbench.sessions import insight
 
     state = session.state
@@ -92,9 +87,7 @@ def why(session: Session, ask: Ask) -> Reason:
             words = entry.sentence(explanation.utility, best).replace("%", PER_CENT)
     if searching:
         words = f"{searching[0].upper()}{searching[1:]}. {words}"
-    return Reason(
-        ask.role, words, explanation.utility, explanation.rank, explanation.n_ranked, explanation.drawn
-    )
+    return Reason(words, explanation.utility, explanation.rank, explanation.n_ranked, explanation.drawn)
 
 
 def none_stands_out(best: float, n_classes: int, n_labelled: int) -> str:
