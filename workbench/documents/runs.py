@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from workbench.documents.fields import (
+from workbench.documents.checking import (
     MOST_ITEMS,
     Closed,
     Count,

@@ -1,14 +1,16 @@
-"""Items that questions are chosen among, of a pool that is too large or too slow to be scored whole."""
+"""Random draws: their streams, the items that questions are chosen among, and the oracle."""
 
 from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
+from numpy.random import Generator
 
 from workbench.arrays import Floats, Ints
+from workbench.errors import InputError
 from workbench.policies.belief import Belief, Query
+from workbench.pools.pool import Pool
 from workbench.sessions.fitted_model import FittedModel, Scored
-from workbench.sessions.randomness import DRAWN, generator
 
 ASKED_AMONG = 20_000
 """How many open items a new project of more than `latents.MANY` chooses its questions among."""
@@ -113,3 +115,52 @@ def spread(values: Floats, rows: Ints, n: int) -> Floats:
     vector: Floats = np.full(n, np.nan)
     vector[rows] = values
     return vector
+
+
+INITIAL = 1
+QUERY = 2
+FIT = 3
+EVALUATION = 4
+COLD_START = 5
+MEASURE = 6
+OVERLAP = 7
+UNIFORM = 8
+SECOND = 9
+DRAWN = 10
+CHECKS = 11
+
+
+def generator(seed: int, number: int, stream: int) -> Generator:
+    """The generator of one stream in one round.
+
+    Args:
+        seed: of the run or project.
+        number: of the round (or of the question).
+        stream: one of this module's constants.
+    """
+    return np.random.default_rng([seed, number, stream])
+
+
+class ArrayOracle:
+    """Answers with the pool's own truth.
+
+    Args:
+        pool: with truth.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        if pool.truth is None:
+            raise InputError(f"Pool {pool.name!r} has no known classes, so no oracle can answer.")
+        self._pool = pool
+        self._truth = pool.truth
+
+    def __call__(self, item: int) -> str:
+        """The name of the item's class.
+
+        Raises:
+            InputError: the source does not know it.
+        """
+        code = int(self._truth[item])
+        if code < 0:
+            raise InputError(f"The class of item {item} is not known; a person must label it.")
+        return self._pool.classes[code]

@@ -1,4 +1,4 @@
-"""A fitted classifier and what it says of every item of its pool."""
+"""A fitted classifier, what it says of every item of its pool, and the policy that it can serve."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints, standardised
-from workbench.classifiers import Geometry, protocols
+from workbench.classifiers import CLASSIFIERS, Geometry, protocols
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
+from workbench.errors import InputError
 from workbench.metrics.checks import check_sums
-from workbench.policies import Belief
+from workbench.policies import POLICIES, Belief
 from workbench.policies.belief import belief_of
+from workbench.policies.effective import EffectivePolicy, effective_policy
 from workbench.pools.neighbours.graph import Seen
 from workbench.pools.pool import IdsAt, Pool
 from workbench.sessions.latents import MANY, PoolLatents
@@ -355,3 +357,35 @@ def _mean_at(estimator: Any, X: Array) -> Callable[[], Floats] | None:
     """Latent means of rows without the variances, made once; None where the model cannot give them so."""
     predictor = protocols.predictor_of(estimator)
     return cache(lambda: predictor.mean(X)) if isinstance(predictor, Predictor) else None
+
+
+def asking_policy(model: FittedModel, policy: Any) -> EffectivePolicy:
+    """The policy that asks in a project now; it may look for a class that nobody has seen yet.
+
+    Args:
+        model: the published one.
+        policy: the project's.
+    """
+    if model.mean is not None:
+        return EffectivePolicy(policy)  # with a guess a class is predicted before anybody has seen it
+    return effective_policy(policy, model.classes, model.codes, has_latent=model.has_latent)
+
+
+def check_policy(policy: Any, classifier: Any) -> None:
+    """Refuse a policy the classifier cannot serve, before anything is fitted.
+
+    Raises:
+        InputError: no such policy, or one that needs latents the classifier lacks.
+    """
+    if not isinstance(policy, str) or not isinstance(classifier, str):
+        return
+    from workbench.policies.registry import find
+
+    entry, _ = find(policy)
+    model = CLASSIFIERS.get(classifier)
+    if entry is not None and model is not None and "latent" in entry.needs and not model.has_latent:
+        can = [e.name for e in POLICIES.values() if "latent" not in e.needs and e.kind == entry.kind]
+        raise InputError(
+            f"{policy} needs latent functions with uncertainty, and {classifier} gives class probabilities "
+            f"only. Use {', '.join(can)}; or a Bayesian model such as large-margin."
+        )

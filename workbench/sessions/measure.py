@@ -20,7 +20,7 @@ from workbench.metrics import (
     negative_log_likelihood,
     share_interval,
 )
-from workbench.sessions.randomness import MEASURE, generator
+from workbench.sessions.drawing import MEASURE, generator
 
 if TYPE_CHECKING:
     from workbench.sessions.fitted_model import FittedModel

@@ -20,12 +20,12 @@ from workbench.pools.pool import Pool
 from workbench.sessions.columns import columns_in, is_column, with_columns
 from workbench.sessions.drawing import ASKED_AMONG
 from workbench.sessions.family import without_truth
+from workbench.sessions.fitted_model import check_policy
 from workbench.sessions.guessing import checked_sources, takes_guess
 from workbench.sessions.instruction_texts import begun_with
 from workbench.sessions.latents import MANY
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import ENOUGH
-from workbench.sessions.policy import check_policy
 from workbench.sessions.questions import Question, several
 from workbench.sessions.reopening import pack
 from workbench.sessions.spec import MEASURED, with_choice

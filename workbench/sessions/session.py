@@ -20,6 +20,7 @@ from workbench.sessions.classes import Classes
 from workbench.sessions.execution import Execution
 from workbench.sessions.family import Family
 from workbench.sessions.finishing import Checks
+from workbench.sessions.fitted_model import check_policy
 from workbench.sessions.guess_sources import GuessSources
 from workbench.sessions.instructions import InstructionSheet
 from workbench.sessions.items import Items
@@ -30,7 +31,6 @@ from workbench.sessions.open_session import OpenSession
 from workbench.sessions.opening import create_project, project_settings
 from workbench.sessions.operations import Acknowledgement, Operation, given_id, made_id
 from workbench.sessions.part import Part
-from workbench.sessions.policy import check_policy
 from workbench.sessions.predictions import Predictions
 from workbench.sessions.question_names import QuestionNames
 from workbench.sessions.queue import Queue

@@ -18,14 +18,12 @@ from workbench.policies.effective import DEFAULT_POLICY, mix_uniform
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
-from workbench.sessions.drawing import drawn, query_among, without
-from workbench.sessions.fitted_model import FittedModel
+from workbench.sessions.drawing import QUERY, UNIFORM, drawn, generator, query_among, without
+from workbench.sessions.fitted_model import FittedModel, check_policy
 from workbench.sessions.fitting import fit_measure_query
 from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items
-from workbench.sessions.policy import check_policy
-from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec, with_choice
 from workbench.sessions.start import answerable, given_items, initial_items

@@ -7,7 +7,7 @@ import numpy as np
 from workbench.arrays import Array, Ints, standardised
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
-from workbench.sessions.randomness import COLD_START, INITIAL, generator
+from workbench.sessions.drawing import COLD_START, INITIAL, generator
 
 _MAX_ROWS = 20_000
 

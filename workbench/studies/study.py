@@ -1,4 +1,4 @@
-"""Studies: many runs, in this process or in others, kept round by round, resumable."""
+"""Studies: runs over pools, classifiers, policies and seeds, kept round by round, resumable."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import re
 import shutil
 import tomllib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field
 
 from workbench.csv_writing import csv_text
-from workbench.documents.checking import checked_settings
+from workbench.documents.checking import Names, Word, checked_settings, plain
+from workbench.documents.runs import RunSettings
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
 from workbench.exchange.files import json_text
@@ -25,20 +28,18 @@ from workbench.pools.formats.files import File
 from workbench.pools.pool import Pool
 from workbench.progress import OnProgress
 from workbench.reading import cut, reading
-from workbench.registry import from_file
-from workbench.sessions.policy import check_policy
+from workbench.registry import from_file, typed
+from workbench.sessions.fitted_model import check_policy
 from workbench.sessions.rounds import METRICS, Round
 from workbench.sessions.simulate import simulate_spec
-from workbench.sessions.spec import RunSpec
+from workbench.sessions.spec import RunSpec, check_guess, with_choice
 from workbench.studies.runner import Sink, open_sink
-from workbench.studies.spec import StudySpec
 from workbench.studies.workers import Failure, RunJob, Told, named, pool_of, stream_runs, stream_runs_here
 from workbench.work import LOCAL, check_workers
 from workbench.writing import sweep, write_whole
 
 if TYPE_CHECKING:
     from workbench.store.store import Store
-
 
 OnRound = Callable[[RunSpec, Round], None]
 _MORE = ("balanced_error", "macro_f1")
@@ -581,3 +582,73 @@ def expected_time(
         total += sum(rest) / len(rest) * run.n_rounds * spec.seeds
         measured += len(rest)
     return Expected(FASTEST * total / workers, SLOWEST * total / workers, measured)
+
+
+MAX_RUNS = 100_000
+
+
+@dataclass(frozen=True)
+class StudySpec(RunSettings):
+    """A table of runs that differ in pool, classifier, policy and seed, and in nothing else.
+
+    Runs with one seed are paired: same split, same initial labels, same geometry.
+
+    Attributes:
+        name: of the study.
+        pools: names or files.
+        classifiers: registry names or "package.module:Class".
+        policies: registry names or "package.module:function".
+        seeds: 0, 1, ..., seeds - 1.
+        options: of every classifier; "choice" of the large-margin model alone.
+    """
+
+    name: Word
+    pools: Names = ("digits",)
+    classifiers: Names = ("large-margin",)
+    policies: Names = ("variation-ratio", "random")
+    seeds: Annotated[int, Field(ge=1)] = 10
+
+    def __post_init__(self) -> None:
+        vars(self).update(plain(vars(self)))
+        checked_settings(StudySpec, vars(self), "The comparison", "cannot be made")
+        for axis, values in (
+            ("pool", self.pools),
+            ("classifier", self.classifiers),
+            ("policy", self.policies),
+        ):
+            if not values:
+                raise InputError(f"A comparison needs at least one {axis}.")
+            if len(set(values)) != len(values):
+                raise InputError(f"A {axis} is named twice: {', '.join(values)}.")
+        runs = self.seeds * len(self.pools) * len(self.classifiers) * len(self.policies)
+        if runs > MAX_RUNS:
+            raise InputError(f"A comparison has at most {MAX_RUNS:,} runs; got {min(runs, 10**18):,}.")
+        if "large-margin" in self.classifiers:
+            object.__setattr__(self, "options", with_choice("large-margin", self.options))
+        check_guess(self.guess, self.initial)
+        object.__setattr__(self, "guess", tuple(self.guess))
+        for name in ("classifiers", "policies", "selector", "options"):
+            object.__setattr__(self, name, typed(getattr(self, name)))
+        self.runs()
+
+    def runs(self) -> list[RunSpec]:
+        """Every run, seeds outermost: after any time the policies have the same seeds done."""
+        shared = {f.name: getattr(self, f.name) for f in fields(RunSettings)}
+        return [
+            RunSpec(
+                pool=pool,
+                classifier=classifier,
+                policy=policy,
+                seed=seed,
+                **shared | {"options": self._options(classifier)},
+            )
+            for seed in range(self.seeds)
+            for pool in self.pools
+            for classifier in self.classifiers
+            for policy in self.policies
+        ]
+
+    def _options(self, classifier: str) -> dict[str, Any]:
+        """Those of one classifier."""
+        chooses = classifier == "large-margin" or "large-margin" not in self.classifiers
+        return {k: v for k, v in self.options.items() if chooses or k != "choice"}

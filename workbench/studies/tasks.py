@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from workbench.sessions.spec import RunSpec
     from workbench.sessions.stopping import Advised
     from workbench.studies.attacks import AttackOutcome, AttackSpec
-    from workbench.studies.spec import StudySpec
-    from workbench.studies.study import Expected, StudyResult
+    from workbench.studies.study import Expected, StudyResult, StudySpec
 
 Points = list[tuple[list[int], list[float]]]
 PUBLISHED_EVERY = 0.5

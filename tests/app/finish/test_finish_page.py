@@ -254,7 +254,7 @@ def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[st
 
 
 def test_likely_errors_of_a_column_come_first(home: Path, tmp_path: Path) -> None:
-    from workbench.sessions.label_errors import doubtful_labels
+    from workbench.sessions.insight import doubtful_labels
 
     rng = np.random.default_rng(1)
     truth = rng.integers(3, size=200)

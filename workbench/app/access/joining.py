@@ -97,7 +97,7 @@ def presence_table(shared: Session) -> None:
     """People who are there and their speed; looks again by itself."""
     import pandas as pd
 
-    from workbench.sessions.presence import LATELY, people_of
+    from workbench.sessions.people import LATELY, people_of
 
     with shared.log.snapshot():
         people, moment = people_of(shared.state, shared.log.events), datetime.now(UTC)
