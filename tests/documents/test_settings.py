@@ -13,9 +13,8 @@ from typer.main import get_command
 
 from tests.cli.calls import ROOT
 from workbench.cli.commands import app
-from workbench.documents.checking import checked
+from workbench.documents.checking import checked, settings_of
 from workbench.documents.projects import Chosen, ProjectSettings, QuestionSettings, Settings
-from workbench.documents.settings import settings_of
 from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.sessions.spec import RunSpec

@@ -11,9 +11,9 @@ from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions import Checkpoint, Round, RunSpec, labelled_at, simulate
+from workbench.sessions.drawing import diverse_items, initial_items
 from workbench.sessions.fitting import Turn, fit_measure_query
 from workbench.sessions.simulate import drop_states
-from workbench.sessions.start import diverse_items, initial_items
 
 
 def rounds_of(pool: Pool, policy: object = "margin", **more: object) -> list[Round]:

@@ -16,7 +16,7 @@ from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import RunSpec, Session, insight, labelled_at, simulate
 from workbench.sessions.operations import Operation
-from workbench.studies.workers import pool_of
+from workbench.studies.runner import pool_of
 
 Start = Callable[..., Session]
 

@@ -278,6 +278,7 @@ def run_comparison(
     from workbench.csv_writing import csv_text
     from workbench.sessions.spec import answered_title, is_answered
     from workbench.studies import run_study
+    from workbench.studies.runner import pool_of
     from workbench.studies.statistics import (
         FEWEST_POOLS,
         curves,
@@ -286,7 +287,6 @@ def run_comparison(
         rank_policies,
     )
     from workbench.studies.study import made_with
-    from workbench.studies.workers import pool_of
     from workbench.writing import write_whole
 
     # what is wrong with a pool is better said before a thousand rounds than after

@@ -484,8 +484,8 @@ class ProjectSettings(QuestionSettings, extra="forbid"):
         classes: names of the classes to start with; the pool's unless given.
         questions: what is asked about every item, where that is more than one class of it: each a `Question`,
             or (name, classes), or a name, which makes a yes / no question, or "column:NAME", whose filled
-            cells are taken over as answers (`workbench.sessions.columns.questions_of`). The session is of the
-            first one, which has the pool's classes where it names none; `question` gives others.
+            cells are taken over as answers (`workbench.sessions.questions.questions_of`). The session is of
+            the first one, which has the pool's classes where it names none; `question` gives others.
         test_fraction: share of the items kept for measuring, where the pool has known classes.
         guess: what is known of the items before any label: "names", "column:llm_label", "columns:p_*" (as in
             `workbench.guesses.guess_of`), or {"source", "on", "mapping"}. Left open, columns of a table whose

@@ -10,10 +10,9 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions, guess_of, leased_until
-from workbench.sessions.certifying import certification, freezing
-from workbench.sessions.examples import has_read, picked
+from workbench.sessions.finish_state import certification, freezing
 from workbench.sessions.fitting import Fits
-from workbench.sessions.instruction_texts import written
+from workbench.sessions.instruction_texts import has_read, picked, written
 from workbench.sessions.operations import Acknowledgement, Operation, made_id, provenance, taken_id
 from workbench.sessions.project import OpenQuestion, Transaction
 from workbench.sessions.questions import NO, YES

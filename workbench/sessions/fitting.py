@@ -21,9 +21,8 @@ from workbench.progress import FitCallback
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
 from workbench.sessions.drawing import QUERY, drawn, generator, query_among, scored_in_time, without
-from workbench.sessions.fitted_model import FittedModel, Scored, asking_policy
+from workbench.sessions.fitted_model import LARGE_BYTES, FittedModel, Scored, asking_policy
 from workbench.sessions.guessing import Guesses
-from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.people import training_of

@@ -15,8 +15,7 @@ from workbench.pools.neighbours.graph import Neighbourhood, Seen, checked_streng
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.sessions.drawing import FIT, generator
-from workbench.sessions.fitted_model import Explained, FittedModel, Known
-from workbench.sessions.latents import PoolLatents
+from workbench.sessions.fitted_model import Explained, FittedModel, Known, PoolLatents
 from workbench.sessions.sharing import Beside, Common
 from workbench.sessions.smoothing import (
     NeighbourhoodBuild,

@@ -17,7 +17,7 @@ from workbench.classifiers import Geometry, protocols
 from workbench.classifiers.choice import ONE_FACTOR, due
 from workbench.pools.neighbours.graph import Neighbourhood
 from workbench.pools.pool import Pool
-from workbench.sessions.latents import PoolLatents
+from workbench.sessions.fitted_model import PoolLatents
 from workbench.sessions.published import Published
 from workbench.sessions.smoothing import NeighbourhoodBuild, Smoothing
 

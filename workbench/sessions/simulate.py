@@ -18,15 +18,23 @@ from workbench.policies.effective import DEFAULT_POLICY, mix_uniform
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
-from workbench.sessions.drawing import QUERY, UNIFORM, drawn, generator, query_among, without
-from workbench.sessions.fitted_model import FittedModel, check_policy
+from workbench.sessions.drawing import (
+    QUERY,
+    UNIFORM,
+    answerable,
+    drawn,
+    generator,
+    given_items,
+    initial_items,
+    query_among,
+    without,
+)
+from workbench.sessions.fitted_model import LARGE_BYTES, FittedModel, check_policy
 from workbench.sessions.fitting import fit_measure_query
-from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec, with_choice
-from workbench.sessions.start import answerable, given_items, initial_items
 
 STATE_EVERY = 1.0
 """Seconds of fitting after which another posterior is stored."""

@@ -14,8 +14,8 @@ from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY
 from workbench.pools.pool import Pool
 from workbench.registry import from_file, typed
+from workbench.sessions.drawing import parse_initial
 from workbench.sessions.reopening import open_pool
-from workbench.sessions.start import parse_initial
 from workbench.store import Store, fold
 
 MEASURED = 20_000

@@ -33,8 +33,17 @@ from workbench.sessions.fitted_model import check_policy
 from workbench.sessions.rounds import METRICS, Round
 from workbench.sessions.simulate import simulate_spec
 from workbench.sessions.spec import RunSpec, check_guess, with_choice
-from workbench.studies.runner import Sink, open_sink
-from workbench.studies.workers import Failure, RunJob, Told, named, pool_of, stream_runs, stream_runs_here
+from workbench.studies.runner import (
+    Failure,
+    RunJob,
+    Sink,
+    Told,
+    named,
+    open_sink,
+    pool_of,
+    stream_runs,
+    stream_runs_here,
+)
 from workbench.work import LOCAL, check_workers
 from workbench.writing import sweep, write_whole
 

@@ -26,8 +26,7 @@ from workbench.exchange.labels import OF_IMAGES
 from workbench.figures.finish import Cost, answers_needed, falling_bound
 from workbench.sessions import Session
 from workbench.sessions.finishing import Checks
-from workbench.sessions.measure import Evaluation
-from workbench.sessions.verdict import ModelVerdict
+from workbench.sessions.measure import Evaluation, ModelVerdict
 
 PETS = ["cat", "dog", "owl"]
 

@@ -12,8 +12,8 @@ import streamlit as st
 from workbench.app.access import auditing, current, login
 from workbench.app.shell import frame, widgets
 from workbench.app.words.text import show_error, verbatim
+from workbench.documents.checking import limit_of, settings_of
 from workbench.documents.projects import WORTH, ProjectSettings
-from workbench.documents.settings import limit_of, settings_of
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY
 from workbench.pools.pool import Kind

@@ -150,7 +150,7 @@ def falling(now: FinishState) -> None:
 
 def certified(session: Session, now: FinishState) -> None:
     """The calm page of a finish: the sentence, the finished set, the certificate."""
-    from workbench.sessions.certifying import machine_part
+    from workbench.sessions.finish_state import machine_part
 
     certificate = session.checks.certificate()
     if certificate is None:
