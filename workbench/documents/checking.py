@@ -10,7 +10,16 @@ from inspect import Parameter, cleandoc, signature
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 
 from workbench.errors import InputError
@@ -79,6 +88,11 @@ def _model_of(schema: type) -> type[BaseModel]:
     """Schema of the settings of a dataclass; none of them has to be there."""
     hints = get_type_hints(schema, include_extras=True)
     kinds: dict[str, Any] = {f.name: (hints[f.name], None) for f in fields(schema)}
+    for f in fields(schema):
+        if f.default_factory is not MISSING:
+            kinds[f.name] = hints[f.name], Field(default_factory=f.default_factory)
+        elif f.default is not MISSING:
+            kinds[f.name] = hints[f.name], f.default
     return create_model(schema.__name__, __base__=Closed, **kinds)
 
 
@@ -101,10 +115,18 @@ def _said(error: ValidationError | RecursionError, schema: type[BaseModel], part
         return f"there is no {part} {cut(where, 80)}{''.join(close)}{known}"
     if first["type"] == "missing":
         return f"{cut(where, 80)}: {message}"
+    if first["input"] == "":
+        return f"{cut(where, 80)} is empty"
     return f"{cut(where, 80)} is {cut(first['input'])}: {message}"
 
 
 MOST_ITEMS = 1 << 31
+
+
+def _is_listed(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError(f"give a list, such as [{value!r}]")
+    return value
 
 
 def _is_time(text: str) -> str:
@@ -140,7 +162,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 TestShare = Annotated[float, Field(gt=0.0, lt=1.0)]
 Word = Annotated[str, Field(max_length=1_000)]
 Name = Annotated[str, Field(min_length=1, max_length=2_000)]
-Names = Annotated[tuple[Name, ...], Field(max_length=10_000, strict=False)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_is_listed), Field(max_length=10_000, strict=False)]
 Identity = Annotated[str, Field(max_length=200)]  # a server keeps an index of them, whose rows are short
 Long = Annotated[str, Field(max_length=1_000_000)]
 Time = Annotated[str, Field(max_length=40), AfterValidator(_is_time)]
@@ -174,16 +196,8 @@ def settings_of(schema: type) -> dict[str, FieldInfo]:
     for base in reversed(schema.__mro__):
         entries = re.split(r"\n {4}(\w+): ", cleandoc(base.__doc__ or ""))
         texts |= zip(entries[1::2], (" ".join(text.split()) for text in entries[2::2]), strict=True)
-    if is_dataclass(schema):
-        hints = get_type_hints(schema, include_extras=True)
-        infos = {
-            f.name: FieldInfo.from_annotated_attribute(
-                hints[f.name], ... if f.default is MISSING else f.default
-            )
-            for f in fields(schema)
-        }
-    else:
-        infos = dict(schema.model_fields)  # type: ignore[attr-defined]
+    model: type[BaseModel] = _model_of(schema) if is_dataclass(schema) else schema
+    infos = dict(model.model_fields)
     for name, info in infos.items():
         info.description = texts.get(name, "")
     return infos

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     Field,
     SkipValidation,
     StrictBool,
@@ -435,8 +436,9 @@ class TwinGroups(Document):
     items: str
 
 
-def _is_share_or_worth(value: float | str) -> float | str:
-    if value != WORTH and (isinstance(value, str) or not 0.0 <= value <= 1.0):
+def _is_share_or_worth(value: Any) -> Any:
+    is_share = type(value) in (int, float) and 0.0 <= value <= 1.0
+    if not is_share and value != WORTH:
         raise ValueError(f"it is a share of the items, in [0, 1], or {WORTH!r}")
     return value
 
@@ -469,7 +471,7 @@ class QuestionSettings(Document):
     evaluation_share: Annotated[float, Field(ge=0.0, lt=1.0, title="Measuring questions")] = 0.1
     early_share: Share = 0.25
     overlap: Annotated[
-        float | str, AfterValidator(_is_share_or_worth), Field(title="Items that several people label")
+        float | str, BeforeValidator(_is_share_or_worth), Field(title="Items that several people label")
     ] = 0.0
     people: Annotated[int, Field(ge=2, le=1_000, title="People for each of them")] = 2
 

@@ -1,5 +1,6 @@
 """Random draws: their streams, items to begin with and to choose among, and the oracle."""
 
+import operator
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
@@ -215,7 +216,10 @@ def given_items(items: Sequence[int], pool: Pool) -> Ints:
     Raises:
         InputError: one of them cannot be answered or is a copy of another, or none is given.
     """
-    selection = np.asarray(list(items), dtype=np.int64)
+    try:
+        selection = np.asarray([operator.index(item) for item in items], dtype=np.int64)
+    except TypeError:
+        raise InputError(f"The items to start from are a list of whole numbers; got {items!r:.80}.") from None
     known = selection[np.isin(selection, _known(pool))]
     bad = selection[~np.isin(selection, answerable(pool, known))]
     if bad.size or not selection.size:

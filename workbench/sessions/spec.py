@@ -82,11 +82,8 @@ class RunSpec(RunSettings):
         from workbench.classifiers import sees_pixels
         from workbench.pools import seen_as_pixels
 
-        options = dict(self.pool_options)
-        if self.target is not None:
-            options["target"] = self.target
         pixels = sees_pixels(self.classifier) and not is_answered(self.pool)
-        return seen_as_pixels(self.pool, options) if pixels else options
+        return seen_as_pixels(self.pool, self.reading) if pixels else self.reading
 
     def load_pool(self) -> Any:
         """The pool with its own test split, or with this seed's.

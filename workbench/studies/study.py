@@ -9,7 +9,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -642,14 +642,13 @@ class StudySpec(RunSettings):
 
     def runs(self) -> list[RunSpec]:
         """Every run, seeds outermost: after any time the policies have the same seeds done."""
-        shared = {f.name: getattr(self, f.name) for f in fields(RunSettings)}
         return [
             RunSpec(
                 pool=pool,
                 classifier=classifier,
                 policy=policy,
                 seed=seed,
-                **shared | {"options": self._options(classifier)},
+                **self.shared | {"options": self._options(classifier)},
             )
             for seed in range(self.seeds)
             for pool in self.pools
