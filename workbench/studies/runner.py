@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from workbench import work
 from workbench.engine.runtime import prepare
@@ -42,13 +42,14 @@ class RunResult:
     run_id: str | None = None
 
 
-class Sink(Protocol):
-    """A store of the rounds of one run: `progress`, then `add` for each new round, then `end`."""
+class Sink:
+    """A store of the rounds of one run, here nowhere: `progress`, `add` for each new round, then `end`."""
 
-    run_id: str | None
+    run_id: str | None = None
 
     def progress(self) -> Checkpoint | None:
         """The progress of an earlier attempt."""
+        return None
 
     def add(self, finished: Round) -> None:
         """Keep a round; durable when it returns."""
@@ -103,31 +104,102 @@ def run(
         assert out is not None
         return RunResult(spec, read_bundle(out).rounds, "finished")
     rounds: list[Round] = []
+
+    def heard(_: RunSpec, finished: Round) -> None:
+        rounds.append(finished)
+        if on_round is not None:
+            on_round(finished)
+
+    try:
+        failures = carry_out(
+            [(0, spec)],
+            lambda _: sink,
+            lambda jobs: stream_runs_here(jobs, lambda _: loaded, should_stop=should_stop, on_fit=on_fit),
+            {},
+            heard,
+            lambda _, earlier: rounds.append(earlier),
+        )
+    except Cancelled:
+        return RunResult(spec, rounds, "cancelled", sink.run_id)
+    for failure in failures.values():
+        assert failure.error is not None
+        raise failure.error
+    return RunResult(spec, rounds, "finished", sink.run_id)
+
+
+def carry_out(
+    todo: Sequence[tuple[int, RunSpec]],
+    open_one: Callable[[RunSpec], Sink],
+    stream: Callable[[Iterator[RunJob]], Generator[tuple[int, Told], None, None]],
+    all_rounds: dict[int, list[Round]],
+    tell: Callable[[RunSpec, Round], None],
+    tell_earlier: Callable[[RunSpec, Round], None],
+    before_end: Callable[[RunSpec, list[Round]], None] = lambda run, rounds: None,
+) -> dict[int, Failure]:
+    """Write what a stream of rounds brings, and nobody else writes.
+
+    Args:
+        todo: runs by their index.
+        open_one: the sink of a run.
+        stream: rounds of jobs.
+        all_rounds: index of a run -> its rounds, without their posteriors, which are added.
+        tell: called with every new round.
+        tell_earlier: called with every round of an earlier attempt.
+        before_end: called with all rounds of a run that is finished, the last with its posterior.
+
+    Returns:
+        Index of each run that failed -> why; what it had finished is kept.
+    """
+    failures: dict[int, Failure] = {}
+    sinks: dict[int, Sink] = {}
+    # the last round with its posterior, which the bundle needs
+    last: dict[int, Round] = {}
+
+    def jobs() -> Iterator[RunJob]:
+        for index, run in todo:
+            sinks[index] = open_one(run)
+            progress = sinks[index].progress()
+            for old in progress.rounds if progress is not None else []:
+                all_rounds.setdefault(index, []).append(old)
+                tell_earlier(run, old)
+            yield RunJob(run, progress)
+
+    streaming = stream(jobs())
     status, message = "interrupted", "Stopped from outside."
     try:
-        progress = sink.progress()
-        rounds.extend(progress.rounds if progress is not None else ())
-        job = RunJob(spec, progress)
-        for _, finished in stream_runs_here(
-            iter([job]), lambda _: loaded, should_stop=should_stop, on_fit=on_fit
-        ):
+        for position, finished in streaming:
+            index, run = todo[position]
             if isinstance(finished, Failure):
-                assert finished.error is not None
-                raise finished.error
-            if finished is not None:
-                sink.add(finished)
-                rounds.append(finished)
-                if on_round is not None:
-                    on_round(finished)
-        status, message = "finished", ""
+                failures[index] = finished
+                sinks.pop(index).end("failed", finished.message, all_rounds.pop(index, []))
+                continue
+            if finished is None:
+                rounds = list(all_rounds[index])
+                if index in last:
+                    rounds[-1] = last.pop(index)
+                before_end(run, rounds)
+                sinks.pop(index).end("finished", "", rounds)
+                continue
+            sinks[index].add(finished)
+            last[index] = finished
+            all_rounds.setdefault(index, []).append(without_state(finished))
+            tell(run, finished)
+        return failures
     except Cancelled:
         status, message = "cancelled", ""
+        raise
     except Exception as error:
         status, message = "failed", Failure.of(error).message
         raise
     finally:
-        sink.end(status, message, rounds)
-    return RunResult(spec, rounds, "finished" if status == "finished" else "cancelled", sink.run_id)
+        streaming.close()
+        for index, sink in sinks.items():
+            sink.end(status, message, all_rounds.get(index, []))
+
+
+def without_state(finished: Round) -> Round:
+    """A round without what only its sink needs; a study has thousands of them."""
+    return replace(finished, state=None)
 
 
 def open_sink(
@@ -167,7 +239,7 @@ def open_sink(
         return _FolderSink(folder)
     if store is not None:
         return _StoreSink(store, spec, pool, run_id, project, study)
-    return _NoSink()
+    return Sink()
 
 
 def pool_of_run(record: RunRecord) -> Pool:
@@ -184,6 +256,16 @@ def pool_of_run(record: RunRecord) -> Pool:
     return pool
 
 
+def stored_rounds(store: Store, run_id: str) -> list[Round]:
+    """The rounds of a stored run, in order, without their posteriors.
+
+    Args:
+        store: the database.
+        run_id: of the run.
+    """
+    return [Round.from_json(record.record) for record in store.rounds.all(run_id)]
+
+
 def _check_same_data(record: RunRecord, pool: Pool) -> None:
     if record.fingerprint != pool.fingerprint:
         raise InputError(
@@ -192,22 +274,7 @@ def _check_same_data(record: RunRecord, pool: Pool) -> None:
         )
 
 
-class _NoSink:
-    run_id: str | None = None
-
-    def progress(self) -> Checkpoint | None:
-        return None
-
-    def add(self, finished: Round) -> None:
-        pass
-
-    def end(self, status: str, message: str, rounds: list[Round]) -> None:
-        pass
-
-
-class _FolderSink:
-    run_id: str | None = None
-
+class _FolderSink(Sink):
     def __init__(self, folder: BundleFolder) -> None:
         self._folder = folder
         self._resumed: Checkpoint | None = None
@@ -230,7 +297,7 @@ class _FolderSink:
             self._folder.release()
 
 
-class _StoreSink:
+class _StoreSink(Sink):
     def __init__(
         self,
         store: Store,
@@ -242,35 +309,25 @@ class _StoreSink:
     ) -> None:
         self._store = store
         if run_id is None:
-            self.run_id: str | None = store.runs.start(
-                spec.to_json(), pool.fingerprint, project=project, study=study
-            ).id
-            return
-        present = store.runs.get(run_id)
-        if RunSpec.from_json(present.spec) != spec:
-            raise InputError(f"Run {run_id} has another specification.")
-        _check_same_data(present, pool)
-        if not store.runs.claim(run_id):
-            raise InputError(f"Run {run_id} is running already.")
-        self.run_id = run_id
+            run_id = store.runs.start(spec.to_json(), pool.fingerprint, project=project, study=study).id
+        else:
+            present = store.runs.get(run_id)
+            if RunSpec.from_json(present.spec) != spec:
+                raise InputError(f"Run {run_id} has another specification.")
+            _check_same_data(present, pool)
+            if not store.runs.claim(run_id):
+                raise InputError(f"Run {run_id} is running already.")
+        self.run_id = self._id = run_id
 
     def progress(self) -> Checkpoint | None:
-        assert self.run_id is not None
-        entry = self._store.rounds.state(self.run_id)
-        if entry is None:
-            return None
-        number, state = entry
-        return Checkpoint(
-            [Round.from_json(r.record) for r in self._store.rounds.all(self.run_id)], state, number
-        )
+        entry = self._store.rounds.state(self._id)
+        return None if entry is None else Checkpoint(stored_rounds(self._store, self._id), entry[1], entry[0])
 
     def add(self, finished: Round) -> None:
-        assert self.run_id is not None
-        self._store.rounds.save(self.run_id, finished.number, finished.to_json(), finished.state)
+        self._store.rounds.save(self._id, finished.number, finished.to_json(), finished.state)
 
     def end(self, status: str, message: str, rounds: list[Round]) -> None:
-        assert self.run_id is not None
-        self._store.runs.end(self.run_id, status, message)
+        self._store.runs.end(self._id, status, message)
 
 
 LOST = "Lost the Dask scheduler ({error}). Start it again; finished rounds are kept."

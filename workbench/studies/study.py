@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -35,14 +35,15 @@ from workbench.sessions.simulate import simulate_spec
 from workbench.sessions.spec import RunSpec, check_guess, with_choice
 from workbench.studies.runner import (
     Failure,
-    RunJob,
     Sink,
-    Told,
+    carry_out,
     named,
     open_sink,
     pool_of,
+    stored_rounds,
     stream_runs,
     stream_runs_here,
+    without_state,
 )
 from workbench.work import LOCAL, check_workers
 from workbench.writing import sweep, write_whole
@@ -192,10 +193,10 @@ def run_study(
     tell = on_round or (lambda run, finished: None)
     all_rounds, todo = _so_far(planned, folder, store, earlier, tell, _Data(load))
     status: Literal["finished", "cancelled", "failed"] = "finished"
-    failed: dict[int, str] = {}
+    failed: dict[int, Failure] = {}
     try:
         if todo:
-            failed = _go_on(
+            failed = carry_out(
                 todo,
                 lambda run: _needed(open_sink(run, load(run), **where(run))),
                 lambda jobs: (
@@ -207,13 +208,14 @@ def run_study(
                 ),
                 all_rounds,
                 tell,
+                tell,
                 more_measures,
             )
             status = "failed" if failed else "finished"
     except Cancelled:
         status = "cancelled"
     runs = [(planned[i], all_rounds[i]) for i in sorted(all_rounds) if all_rounds[i]]
-    result = StudyResult(spec, runs, status, [(planned[i], failed[i]) for i in sorted(failed)])
+    result = StudyResult(spec, runs, status, [(planned[i], failed[i].message) for i in sorted(failed)])
     if status == "failed" and not runs:
         raise InputError(result.trouble)
     if place is not None and status != "cancelled":
@@ -245,76 +247,11 @@ def _so_far(
     return all_rounds, todo
 
 
-def _go_on(
-    todo: Sequence[tuple[int, RunSpec]],
-    open_one: Callable[[RunSpec], Sink],
-    stream: Callable[[Iterator[RunJob]], Generator[tuple[int, Told], None, None]],
-    all_rounds: dict[int, list[Round]],
-    tell: OnRound,
-    before_end: Callable[[RunSpec, list[Round]], None],
-) -> dict[int, str]:
-    """Write what the stream of rounds brings, and nobody else writes.
-
-    Returns:
-        Index of each run that failed -> why; what it had finished is kept.
-    """
-    failures: dict[int, str] = {}
-    sinks: dict[int, Sink] = {}
-    # the last round with its posterior, which the bundle needs
-    last: dict[int, Round] = {}
-
-    def jobs() -> Iterator[RunJob]:
-        for index, run in todo:
-            sinks[index] = open_one(run)
-            progress = sinks[index].progress()
-            for old in progress.rounds if progress is not None else []:
-                all_rounds.setdefault(index, []).append(old)
-                tell(run, old)
-            yield RunJob(run, progress)
-
-    streaming = stream(jobs())
-    status, message = "interrupted", "Stopped from outside."
-    try:
-        for position, finished in streaming:
-            index, run = todo[position]
-            if isinstance(finished, Failure):
-                failures[index] = finished.message
-                sinks.pop(index).end("failed", finished.message, all_rounds.pop(index, []))
-                continue
-            if finished is None:
-                rounds = list(all_rounds[index])
-                if index in last:
-                    rounds[-1] = last.pop(index)
-                before_end(run, rounds)
-                sinks.pop(index).end("finished", "", rounds)
-                continue
-            sinks[index].add(finished)
-            last[index] = finished
-            all_rounds.setdefault(index, []).append(_light(finished))
-            tell(run, finished)
-        return failures
-    except Cancelled:
-        status, message = "cancelled", ""
-        raise
-    except Exception as error:
-        status, message = "failed", str(error)
-        raise
-    finally:
-        streaming.close()
-        for index, sink in sinks.items():
-            sink.end(status, message, all_rounds.get(index, []))
-
-
 def _needed(sink: Sink | None) -> Sink:
     # a run that is finished was read before, unless another program has just finished it
     if sink is None:
         raise InputError("A run of this study has just been finished by another program. Start again.")
     return sink
-
-
-def _light(finished: Round) -> Round:
-    """Without what only the sink needs; a study has thousands of rounds."""
-    return replace(finished, state=None)
 
 
 class _Data:
@@ -360,13 +297,13 @@ def _finished(
             raise InputError(f"The folder {folder} holds another run. Choose another folder.")
         data.check(run, bundle.fingerprint)
         more = _more_file(folder.parent.parent, run)
-        return _with_measures([_light(r) for r in bundle.rounds], more)
+        return _with_measures([without_state(r) for r in bundle.rounds], more)
     if store is not None:
         run_id = earlier.get(_key(run.to_json()))
         record = None if run_id is None else store.runs.get(run_id)
         if record is not None and record.status == "finished":
             data.check(run, record.fingerprint)
-            return [Round.from_json(r.record) for r in store.rounds.all(record.id)]
+            return stored_rounds(store, record.id)
     return None
 
 
