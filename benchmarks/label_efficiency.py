@@ -30,7 +30,7 @@ from workbench.pools.building import number_pool
 from workbench.pools.neighbours.graph import Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.sessions import simulate
-from workbench.sessions.start import answerable, initial_items
+from workbench.sessions.drawing import answerable, initial_items
 
 # the geometry's candidates were tried on these
 TUNING = (

@@ -21,7 +21,7 @@ from workbench.metrics import macro_f1
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import simulate
-from workbench.sessions.start import diverse_items
+from workbench.sessions.drawing import diverse_items
 
 SETS = ("splice", "vowel", "texture", "mfeat_morphological", "twonorm", "mushroom")
 SHARE, ROWS, QUESTIONS, BATCH = 0.03, 1500, 200, 4

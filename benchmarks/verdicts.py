@@ -29,9 +29,8 @@ from workbench.pools.building import number_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import simulate
 from workbench.sessions.asking import EARLY_ANSWERS
-from workbench.sessions.measure import Evaluation
+from workbench.sessions.measure import SURE, Evaluation, ModelVerdict, class_recalls
 from workbench.sessions.rounds import Round
-from workbench.sessions.verdict import SURE, ModelVerdict, class_recalls
 
 SETS = (
     "allrep",

@@ -144,8 +144,7 @@ class About:
 
 def next_step(record: Any, about: About) -> tuple[str, str, str]:
     """The next step in a project: a sentence, the words of a button, and the page that it leads to."""
-    from workbench.sessions.measure import ENOUGH, Evaluation
-    from workbench.sessions.verdict import ModelVerdict
+    from workbench.sessions.measure import ENOUGH, Evaluation, ModelVerdict
 
     n, questions = about.answers[record.id]
     # of several questions nobody's stage is the project's

@@ -16,7 +16,7 @@ from workbench.app.uncertainty import mapping, selection
 from workbench.app.words.text import explain, one_line, percent, plural, show_kept_error, verbatim
 from workbench.classifiers import title_of
 from workbench.errors import InputError
-from workbench.sessions.uncertainty import DOUBT
+from workbench.sessions.insight import DOUBT
 from workbench.short_names import short_names
 
 PAIR, FUNCTIONS = "Side by side", "Class functions"

@@ -93,7 +93,7 @@ FUNCTIONS = {
     "studies/study.py": {"_with_measures", "_read_document"},
     # what it writes, uploads in a folder of the server's, and the store of the server that asks
     "studies/tasks.py": {"compared", "advised_run", "state_of_run", "bundle_opened", "stored_labels_written"}
-    | {"_written", "labels_looked_at", "labels_taken_in", "predictions_looked_at"},
+    | {"_written", "_read"},
 }
 """Functions beside that open what they write, or the folder that a person named as one."""
 

@@ -12,7 +12,7 @@ from workbench.app.access import current
 from workbench.classifiers import CLASSIFIERS
 from workbench.cli import main
 from workbench.sessions import Session
-from workbench.sessions.oracle import ArrayOracle
+from workbench.sessions.drawing import ArrayOracle
 
 pytestmark = pytest.mark.slow
 

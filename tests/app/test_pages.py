@@ -18,8 +18,8 @@ from workbench.app.serving import explanations
 from workbench.app.serving.jobs import Job
 from workbench.app.words.text import percent
 from workbench.sessions import Session
-from workbench.sessions.oracle import ArrayOracle
-from workbench.sessions.verdict import TOLD
+from workbench.sessions.drawing import ArrayOracle
+from workbench.sessions.measure import TOLD
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = tuple(path.stem for path in sorted((ROOT / "pages").glob("*.py")))

@@ -50,7 +50,7 @@ def test_questions_are_made_listed_changed_answered_from_files_and_exported(
 def test_policies_are_compared_on_what_people_answered_to_one_question(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
-    from workbench.sessions.answered import answered_pool, answered_source
+    from workbench.sessions.spec import answered_pool, answered_source
 
     (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i},{i * i % 11}\n" for i in range(60)))
     session = Session.create(

@@ -7,8 +7,7 @@ import pytest
 from benchmarks.trials import bundles
 from tests.events import EVENTS
 from workbench.documents.checking import checked
-from workbench.documents.events import PAYLOADS, check_event
-from workbench.documents.projects import Reference
+from workbench.documents.projects import PAYLOADS, Reference, check_event
 from workbench.errors import InputError
 from workbench.store.events import KINDS, Event
 

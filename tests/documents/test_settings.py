@@ -13,10 +13,8 @@ from typer.main import get_command
 
 from tests.cli.calls import ROOT
 from workbench.cli.commands import app
-from workbench.documents.checking import checked
-from workbench.documents.events import Chosen
-from workbench.documents.projects import ProjectSettings, QuestionSettings, Settings
-from workbench.documents.settings import settings_of
+from workbench.documents.checking import checked, settings_of
+from workbench.documents.projects import Chosen, ProjectSettings, QuestionSettings, Settings
 from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.sessions.spec import RunSpec
@@ -26,7 +24,7 @@ MADE_UP = '''
 from typing import Annotated
 from pydantic import Field
 from workbench.documents import projects
-from workbench.documents.fields import Share
+from workbench.documents.checking import Share
 
 class QuestionSettings(projects.QuestionSettings):
     made_up: Annotated[Share, Field(title="Made up")] = 0.5

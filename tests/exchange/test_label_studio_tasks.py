@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.documents.events import check_event
+from workbench.documents.projects import check_event
 from workbench.errors import InputError
 from workbench.exchange import import_labels, label_table
 from workbench.exchange.questions import read_answers

@@ -14,8 +14,7 @@ from workbench.errors import InputError
 from workbench.pools.building import number_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import RunSpec, Session, simulate
-from workbench.sessions.drawing import drawn
-from workbench.sessions.start import answerable, diverse_items
+from workbench.sessions.drawing import answerable, diverse_items, drawn
 
 
 def test_each_round_draws_other_items_and_the_same_ones_again() -> None:

@@ -21,9 +21,8 @@ from workbench.errors import InputError
 from workbench.exchange import open_bundle, write_project_bundle
 from workbench.exchange.auditing import read_finished
 from workbench.sessions import ArrayOracle, Session
-from workbench.sessions.certifying import machine_part
 from workbench.sessions.checks import frozen_of
-from workbench.sessions.finish_state import last_frozen
+from workbench.sessions.finish_state import last_frozen, machine_part
 from workbench.sessions.finishing import Checks
 from workbench.sessions.operations import Operation
 from workbench.store import Event, Store

@@ -11,8 +11,8 @@ from sqlalchemy.exc import IntegrityError
 
 from workbench.errors import StorageError
 from workbench.sessions import Session
-from workbench.sessions.groups import Group
 from workbench.sessions.operations import Operation
+from workbench.sessions.project import Group
 from workbench.store import Event, Store
 from workbench.store.database_errors import retried
 from workbench.store.log import Recorder
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture(autouse=True)
 def _however_busy_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.sessions.groups.SECONDS", 600.0)
+    monkeypatch.setattr("workbench.sessions.project.SECONDS", 600.0)
 
 
 class Door:

@@ -9,7 +9,7 @@ import pytest
 from workbench.policies import query
 from workbench.policies.variation import variation_ratio
 from workbench.pools import load_pool
-from workbench.sessions import latents as latents_module
+from workbench.sessions import fitted_model as latents_module
 from workbench.sessions.learner import Learner
 
 

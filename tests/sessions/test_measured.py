@@ -14,12 +14,11 @@ from workbench.exchange.bundles import read_bundle, write_run_bundle
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import RunSpec, Session, simulate
-from workbench.sessions import latents as latents_module
+from workbench.sessions import fitted_model as latents_module
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items
 from workbench.sessions.spec import MEASURED
-from workbench.studies.spec import StudySpec
-from workbench.studies.study import study_from
+from workbench.studies.study import StudySpec, study_from
 
 
 def test_the_sample_is_a_function_of_items_seed_and_size() -> None:

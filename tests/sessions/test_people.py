@@ -188,7 +188,7 @@ def test_who_takes_a_file_in_has_given_no_opinion_of_their_own():
 
 
 def test_a_share_of_items_or_worth_and_nothing_else():
-    for wrong in ("often", 1.5, -0.1):
+    for wrong in ("often", 1.5, -0.1, True, float("nan"), [0.5]):
         with pytest.raises(
             InputError, match=r"'overlap' is .*: it is a share of the items, in \[0, 1\], or 'worth'"
         ):

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from workbench.sessions.presence import people_of
+from workbench.sessions.people import people_of
 from workbench.store import Event, fold
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

@@ -11,9 +11,9 @@ from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions import Checkpoint, Round, RunSpec, labelled_at, simulate
+from workbench.sessions.drawing import diverse_items, initial_items
 from workbench.sessions.fitting import Turn, fit_measure_query
 from workbench.sessions.simulate import drop_states
-from workbench.sessions.start import diverse_items, initial_items
 
 
 def rounds_of(pool: Pool, policy: object = "margin", **more: object) -> list[Round]:
@@ -194,6 +194,14 @@ def test_diverse_items_of_equal_rows(iris: Pool) -> None:
         (lambda p: rounds_of(replace(p, truth=np.zeros(150, dtype=int))), "at least two"),
         (lambda p: rounds_of(p, budget=-1), "'budget' is -1: input should be greater than or equal to 0"),
         (lambda p: rounds_of(p, batch=0), "'batch' is 0: input should be greater than or equal to 1"),
+        (lambda p: rounds_of(p, seed=-1), "'seed' is -1: input should be greater than or equal to 0"),
+        (lambda p: rounds_of(p, seed=1.5), "'seed' is 1.5: input should be a valid integer"),
+        (lambda p: rounds_of(p, test_fraction=np.nan), "'test_fraction' is nan: input should be a finite"),
+        (lambda p: rounds_of(p, bugdet=3), "no setting 'bugdet' .did you mean 'budget'"),
+        (lambda p: rounds_of(p, initial=3), "a list of whole numbers; got 3"),
+        (lambda p: rounds_of(p, ""), "no policy called ''. Known: "),
+        (lambda p: RunSpec(policy=""), "'policy' is empty"),
+        (lambda p: RunSpec(guess="names"), r"'guess' is 'names': give a list, such as \['names'\]"),  # type: ignore[arg-type]
         (lambda p: rounds_of(p, "nope"), "no policy called 'nope'"),
         (lambda p: rounds_of(p, initial="some"), "Unknown initial labels"),
         (lambda p: rounds_of(p, initial="random:0"), "at least 1"),

@@ -14,9 +14,9 @@ from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
-from workbench.sessions import RunSpec, Session, label_errors, labelled_at, simulate
+from workbench.sessions import RunSpec, Session, insight, labelled_at, simulate
 from workbench.sessions.operations import Operation
-from workbench.studies.workers import pool_of
+from workbench.studies.runner import pool_of
 
 Start = Callable[..., Session]
 
@@ -119,9 +119,9 @@ def test_folds_over_labels_of_a_column_keep_copies_together(
             parts.append(self.rows & set(X[:, 0].tolist()))
             return np.full((len(X), 2), 0.5)
 
-    monkeypatch.setattr(label_errors, "make_classifier", lambda *_, **__: Recorder())
-    label_errors._foretold(session, np.arange(40), np.arange(40) % 2, 2)
-    assert parts == [set()] * label_errors.FOLDS
+    monkeypatch.setattr(insight, "make_classifier", lambda *_, **__: Recorder())
+    insight._foretold(session, np.arange(40), np.arange(40) % 2, 2)
+    assert parts == [set()] * insight.FOLDS
 
 
 @pytest.mark.parametrize("initial", ["one-per-class", "random:8", (35, 6)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from workbench.sessions import insight
-from workbench.sessions.uncertainty import DOUBT, uncertain_items
+from workbench.sessions.insight import DOUBT, uncertain_items
 
 
 def model(p: list[list[float]], classes: tuple[str, ...]) -> Any:

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from workbench.sessions.measure import Evaluation
-from workbench.sessions.verdict import TOLD, ClassRecall, ModelVerdict, class_recalls
+from workbench.sessions.measure import TOLD, ClassRecall, Evaluation, ModelVerdict, class_recalls
 
 PROMISES = re.compile(r"\b(sure|enough|at their word)\b")
 

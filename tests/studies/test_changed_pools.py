@@ -10,8 +10,7 @@ from workbench.errors import InputError
 from workbench.sessions.spec import RunSpec
 from workbench.store import Store
 from workbench.studies import StudySpec, read_study, run_study
-from workbench.studies.runner import pool_of_run
-from workbench.studies.workers import pool_of
+from workbench.studies.runner import pool_of, pool_of_run
 
 
 def table(path: Path, flipped: bool = False) -> None:

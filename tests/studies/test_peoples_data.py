@@ -15,8 +15,8 @@ from PIL import Image, ImageDraw, ImageFilter
 from workbench.pools import load_pool
 from workbench.pools.building import number_pool
 from workbench.pools.pool import Pool
+from workbench.sessions.drawing import diverse_items
 from workbench.sessions.simulate import simulate
-from workbench.sessions.start import diverse_items
 
 AT_ONCE = [(1, 5), pytest.param((5, 1), marks=pytest.mark.slow)]
 """Seeds, and questions between two fits."""

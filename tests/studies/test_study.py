@@ -21,6 +21,7 @@ from workbench.registry import CodeName
 from workbench.sessions import Round, RunSpec
 from workbench.store import Store
 from workbench.studies import StudySpec
+from workbench.studies.runner import Failure, RunJob, simulate_remotely, unpacked
 from workbench.studies.statistics import curves
 from workbench.studies.study import (
     folder_name,
@@ -30,7 +31,6 @@ from workbench.studies.study import (
     run_study,
     study_from,
 )
-from workbench.studies.workers import Failure, RunJob, simulate_remotely, unpacked
 
 SPEC = StudySpec(
     "s",

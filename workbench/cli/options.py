@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
-from workbench.documents.settings import limit_of, settings_of, with_settings
+from workbench.documents.checking import limit_of, settings_of, with_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from workbench.sessions.rounds import Round
     from workbench.sessions.spec import RunSpec
     from workbench.studies import RunResult
-    from workbench.studies.spec import StudySpec
     from workbench.studies.statistics import Curves
+    from workbench.studies.study import StudySpec
 
 _SHOWN = 8
 
@@ -256,7 +256,7 @@ def answers_of(
     Raises:
         InputError: no project, another pool beside it, or too few answers.
     """
-    from workbench.sessions.answered import answered_pool, answered_source
+    from workbench.sessions.spec import answered_pool, answered_source
     from workbench.store import Store
 
     if project is None:
@@ -276,8 +276,9 @@ def run_comparison(
     import numpy as np
 
     from workbench.csv_writing import csv_text
-    from workbench.sessions.answered import answered_title, is_answered
+    from workbench.sessions.spec import answered_title, is_answered
     from workbench.studies import run_study
+    from workbench.studies.runner import pool_of
     from workbench.studies.statistics import (
         FEWEST_POOLS,
         curves,
@@ -286,7 +287,6 @@ def run_comparison(
         rank_policies,
     )
     from workbench.studies.study import made_with
-    from workbench.studies.workers import pool_of
     from workbench.writing import write_whole
 
     # what is wrong with a pool is better said before a thousand rounds than after

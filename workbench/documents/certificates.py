@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workbench.documents.fields import MOST_ITEMS, Closed, Item, Long, Name, Seed, Share, Time, Word
+from workbench.documents.checking import MOST_ITEMS, Closed, Item, Long, Name, Seed, Share, Time, Word
 
 
 class PromiseDocument(Closed):

@@ -1,15 +1,27 @@
-"""A document is checked by its schema; what is wrong is said in one sentence."""
+"""Fields and settings within their limits, and the check of a document by its schema."""
 
-from collections.abc import Mapping
-from dataclasses import fields
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Literal, TypeVar, get_type_hints
+from inspect import Parameter, cleandoc, signature
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import numpy as np
-from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
+from pydantic.fields import FieldInfo
 
-from workbench.documents.fields import Closed
 from workbench.errors import InputError
 from workbench.reading import cut, listed
 
@@ -76,6 +88,11 @@ def _model_of(schema: type) -> type[BaseModel]:
     """Schema of the settings of a dataclass; none of them has to be there."""
     hints = get_type_hints(schema, include_extras=True)
     kinds: dict[str, Any] = {f.name: (hints[f.name], None) for f in fields(schema)}
+    for f in fields(schema):
+        if f.default_factory is not MISSING:
+            kinds[f.name] = hints[f.name], Field(default_factory=f.default_factory)
+        elif f.default is not MISSING:
+            kinds[f.name] = hints[f.name], f.default
     return create_model(schema.__name__, __base__=Closed, **kinds)
 
 
@@ -98,4 +115,131 @@ def _said(error: ValidationError | RecursionError, schema: type[BaseModel], part
         return f"there is no {part} {cut(where, 80)}{''.join(close)}{known}"
     if first["type"] == "missing":
         return f"{cut(where, 80)}: {message}"
+    if first["input"] == "":
+        return f"{cut(where, 80)} is empty"
     return f"{cut(where, 80)} is {cut(first['input'])}: {message}"
+
+
+MOST_ITEMS = 1 << 31
+
+
+def _is_listed(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError(f"give a list, such as [{value!r}]")
+    return value
+
+
+def _is_time(text: str) -> str:
+    if text:
+        datetime.fromisoformat(text)
+    return text
+
+
+def _is_plain(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """JSON all the way down, and not deeper than anybody writes it."""
+    _check_plain(document, 0)
+    return document
+
+
+def _check_plain(value: Any, depth: int) -> None:
+    if depth > 40:
+        raise ValueError("it is nested too deeply")
+    if isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            _check_plain(part, depth + 1)
+    elif isinstance(value, float) and value - value != 0:
+        raise ValueError("a number is not finite")
+    elif isinstance(value, int) and abs(value) >= 1 << 63:
+        raise ValueError("a number has too many digits")
+    elif not isinstance(value, str | float | int | None):
+        raise ValueError("options are numbers, texts, true / false and lists of them")
+
+
+Item = Annotated[int, Field(ge=0, lt=MOST_ITEMS)]
+Count = Annotated[int, Field(ge=0, lt=1 << 53)]
+Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+TestShare = Annotated[float, Field(gt=0.0, lt=1.0)]
+Word = Annotated[str, Field(max_length=1_000)]
+Name = Annotated[str, Field(min_length=1, max_length=2_000)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_is_listed), Field(max_length=10_000, strict=False)]
+Identity = Annotated[str, Field(max_length=200)]  # a server keeps an index of them, whose rows are short
+Long = Annotated[str, Field(max_length=1_000_000)]
+Time = Annotated[str, Field(max_length=40), AfterValidator(_is_time)]
+Options = Annotated[Mapping[str, Any], AfterValidator(_is_plain)]
+Measure = float | None
+
+
+class Document(BaseModel):
+    """A document of which fields that are not named may hold any JSON."""
+
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, populate_by_name=True)
+
+
+class Closed(Document, extra="forbid"):
+    """A document that has no other fields."""
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def settings_of(schema: type) -> dict[str, FieldInfo]:
+    """Fields of a model of settings.
+
+    Args:
+        schema: a model of pydantic, or a dataclass whose types have their limits.
+
+    Returns:
+        Name -> the field: its type, default, limits and title; its description is what the docstring says.
+    """
+    texts: dict[str, str] = {}
+    for base in reversed(schema.__mro__):
+        entries = re.split(r"\n {4}(\w+): ", cleandoc(base.__doc__ or ""))
+        texts |= zip(entries[1::2], (" ".join(text.split()) for text in entries[2::2]), strict=True)
+    model: type[BaseModel] = _model_of(schema) if is_dataclass(schema) else schema
+    infos = dict(model.model_fields)
+    for name, info in infos.items():
+        info.description = texts.get(name, "")
+    return infos
+
+
+def limit_of(setting: FieldInfo, *signs: str) -> Any:
+    """The first limit of a setting among `ge`, `gt`, `le` and `lt`, or None."""
+    limits = (getattr(entry, sign, None) for sign in signs for entry in setting.metadata)
+    return next((limit for limit in limits if limit is not None), None)
+
+
+def with_settings(
+    schema: type, kind: Callable[[FieldInfo], Any] = lambda setting: setting.annotation
+) -> Callable[[F], F]:
+    """Give a function that takes `**settings` those of a model as its last arguments.
+
+    Args:
+        schema: as in `settings_of`.
+        kind: the annotation of a setting as an argument; None leaves it out.
+
+    Returns:
+        A decorator: the signature has the settings that the function does not name itself, and `settings:` in
+        the docstring becomes a line for each.
+    """
+
+    def change(function: F) -> F:
+        own = signature(function)
+        parameters = [each for each in own.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
+        lines = []
+        for name, setting in settings_of(schema).items():
+            annotation = None if name in own.parameters else kind(setting)
+            if annotation is not None:
+                default = setting.get_default(call_default_factory=True)
+                parameters.append(
+                    Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+                )
+                lines.append(f"{name}: {setting.description}\n")
+        vars(function)["__signature__"] = own.replace(parameters=parameters)
+        text = function.__doc__ or ""
+        function.__doc__ = re.sub(
+            r"( +)settings: .*\n", lambda m: "".join(m[1] + line for line in lines), text
+        )
+        return function
+
+    return change

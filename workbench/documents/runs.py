@@ -1,11 +1,11 @@
 """Settings of runs; documents of rounds and saved models."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from workbench.documents.fields import (
+from workbench.documents.checking import (
     MOST_ITEMS,
     Closed,
     Count,
@@ -54,6 +54,16 @@ class RunSettings:
     measured: Count = 0
     asked_among: Count = 0
     guess: Names = ()
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """These settings alone, without those of a run or a study beside them."""
+        return {f.name: getattr(self, f.name) for f in fields(RunSettings)}
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Options of `load_pool`."""
+        return {**self.pool_options, **({} if self.target is None else {"target": self.target})}
 
     def to_json(self) -> dict[str, Any]:
         """A JSON document of all settings; `RunSpec.from_json` and `study_from` are the ways back."""

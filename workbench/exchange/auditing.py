@@ -37,7 +37,7 @@ from workbench.members import FolderMembers
 from workbench.pools import read_rows
 from workbench.pools.cells import read_texts
 from workbench.reading import cut, listed, parse_json, reading
-from workbench.sessions.certifying import versions
+from workbench.sessions.finish_state import versions
 from workbench.writing import chosen_file, write_whole
 
 _ADVICE = "Move it away to begin anew; attempts then count from 1."

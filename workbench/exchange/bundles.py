@@ -35,7 +35,7 @@ from workbench.pools.instructions import FILE, PICTURES
 from workbench.pools.neighbours.graph import saved_way
 from workbench.pools.pool import Pool
 from workbench.reading import cut, parse_json, reading
-from workbench.sessions.examples import picked_now
+from workbench.sessions.instruction_texts import picked_now
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.smoothing import Smoothing, seen_of

@@ -16,8 +16,7 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.documents.checking import checked
-from workbench.documents.events import EventLine, check_event
-from workbench.documents.projects import Project, ProjectBundle, QuestionBeside
+from workbench.documents.projects import EventLine, Project, ProjectBundle, QuestionBeside, check_event
 from workbench.documents.runs import StoredRound
 from workbench.errors import InputError
 from workbench.exchange.bundles import (
@@ -47,8 +46,8 @@ from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import Pictures
 from workbench.reading import cut, parse_json, reading
 from workbench.sessions.checks import frozen_items
+from workbench.sessions.fitted_model import check_policy
 from workbench.sessions.learner import Learner
-from workbench.sessions.policy import check_policy
 from workbench.sessions.reopening import load_as_saved
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, RoundRecord, Store, WholeProject, fold

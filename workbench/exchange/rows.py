@@ -18,7 +18,7 @@ from workbench.pools.pool import ArrayItems, RowItems
 from workbench.pools.tables.uses import COLUMNS, TAKEN
 from workbench.progress import tell
 from workbench.reading import cut, valid_text, valid_texts
-from workbench.sessions.certifying import machine_part
+from workbench.sessions.finish_state import machine_part
 from workbench.sessions.guessing import weights_of
 from workbench.sessions.people import item_consensus
 from workbench.store import Event, EventFold, ProjectState, Store, fold

@@ -4,11 +4,11 @@ Importing this package imports neither SQLAlchemy nor a model.
 """
 
 from workbench.sessions.asking import Ask
+from workbench.sessions.drawing import ArrayOracle
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.operations import Operation
-from workbench.sessions.oracle import ArrayOracle
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.session import Session
 from workbench.sessions.simulate import Checkpoint, simulate

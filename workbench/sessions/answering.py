@@ -1,5 +1,6 @@
 """Operations of a person: what is accepted, and the events that record it."""
 
+import operator
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,16 +10,22 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions, guess_of, leased_until
-from workbench.sessions.certifying import certification, freezing
-from workbench.sessions.examples import has_read, picked
-from workbench.sessions.file_votes import import_events
+from workbench.sessions.finish_state import certification, freezing
 from workbench.sessions.fitting import Fits
-from workbench.sessions.instruction_texts import written
+from workbench.sessions.instruction_texts import has_read, picked, written
 from workbench.sessions.operations import Acknowledgement, Operation, made_id, provenance, taken_id
 from workbench.sessions.project import OpenQuestion, Transaction
 from workbench.sessions.questions import NO, YES
-from workbench.sessions.taxonomy import CLASS_CHANGES, class_event, key_of, name_of, new_name, with_key
-from workbench.store import YES_NO, AskRecord, Event, ProjectState
+from workbench.sessions.taxonomy import (
+    CLASS_CHANGES,
+    class_event,
+    key_of,
+    name_of,
+    new_key,
+    new_name,
+    with_key,
+)
+from workbench.store import YES_NO, AskRecord, Event, FileVote, ProjectState
 from workbench.store.events import UNDOABLE
 from workbench.store.fold import predictions
 
@@ -540,3 +547,57 @@ _EVENTS: dict[str, Callable[[Answers, ProjectState, Operation], Sequence[Event]]
     ),
     "hide-names": lambda my, state, of: [Event.names_hidden(of.on)],
 }
+
+
+def file_vote(row: tuple[int, str] | FileVote, source: str) -> FileVote:
+    """A label of a file as a vote.
+
+    Args:
+        row: (item, class name), or a vote of a person in the file.
+        source: name of the file.
+
+    Raises:
+        InputError: it is neither.
+    """
+    try:
+        vote = row if isinstance(row, FileVote) else FileVote(*row)
+        person = f"file {source} / {vote.person}" if vote.person else ""
+        return vote._replace(item=operator.index(vote.item), label=str(vote.label), person=person)
+    except TypeError:
+        raise InputError(
+            f"A label to take in is (item, name of its class), or a FileVote; got {row!r:.80}."
+        ) from None
+
+
+def import_events(state: ProjectState, votes: Sequence[FileVote], source: str) -> list[Event]:
+    """Events that take the votes of a file in: the classes that are new, then the votes that are news.
+
+    Args:
+        state: of the project.
+        votes: as `file_vote` makes them, of items that there are.
+        source: name of the file.
+
+    Returns:
+        The events; none where all of the labels are there already.
+    """
+    keys, added = dict(zip(state.classes, state.keys, strict=True)), []
+    for name in dict.fromkeys(vote.label for vote in votes):
+        if name not in keys:
+            keys[name] = new_key(state, name, keys.values())
+            added.append(Event.class_added(keys[name], new_name(state, name)))
+    keyed = [vote._replace(label=keys[vote.label]) for vote in votes]
+    new = {vote.item for vote in keyed if not _stands(vote, state, source)}
+    rows = [vote if any(vote[2:]) else vote[:2] for vote in keyed if vote.item in new]
+    return [*added, Event.imported(rows, source)] if rows else []
+
+
+def _stands(vote: FileVote, state: ProjectState, source: str) -> bool:
+    """Tell whether a file's vote is nothing new: it is there, or is the file's and the item has its class."""
+    own = state.votes.get(vote.item, {}).get(vote.person or f"file {source}")
+    is_there = own is not None and (own.key, own.final) == (vote.label, vote.final)
+    if is_there and (vote.person or not vote.final):
+        return True
+    standing = state.standing.get(vote.item)
+    if vote.person or standing is None or vote.item in state.undecided:
+        return False
+    return state.resolve(standing.key) == state.resolve(vote.label)

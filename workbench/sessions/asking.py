@@ -17,10 +17,17 @@ from workbench.documents.projects import WORTH
 from workbench.metrics.agreement import worth_asking
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
+from workbench.sessions.drawing import (
+    COLD_START,
+    EVALUATION,
+    OVERLAP,
+    QUERY,
+    UNIFORM,
+    diverse_items,
+    generator,
+)
+from workbench.sessions.fitted_model import asking_policy
 from workbench.sessions.people import Answers, ItemConsensus, item_consensus
-from workbench.sessions.policy import asking_policy
-from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
-from workbench.sessions.start import diverse_items
 from workbench.store import AskRecord, ProjectState
 from workbench.store.layered_mapping import changed_keys
 

@@ -18,7 +18,6 @@ from workbench.certificates import (
 from workbench.errors import InputError
 from workbench.guesses import columns_of, guess_of
 from workbench.sessions.asking import Ask, new_ask
-from workbench.sessions.certifying import machine_part
 from workbench.sessions.checks import (
     Candidates,
     Frozen,
@@ -27,7 +26,13 @@ from workbench.sessions.checks import (
     is_looked_at_again,
     n_answered,
 )
-from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
+from workbench.sessions.finish_state import (
+    FinishState,
+    finish_state_of,
+    last_frozen,
+    machine_part,
+    void_because,
+)
 from workbench.sessions.part import Part
 from workbench.sessions.published import Published
 from workbench.store import Check, Event, ProjectState

@@ -144,8 +144,7 @@ def explained(session: Session, model: FittedModel) -> Explained | None:
     """The utilities that cards give for a reason, of the policy that asks after a fit."""
     from workbench.policies import POLICIES
     from workbench.sessions import insight
-    from workbench.sessions.fitted_model import Explained
-    from workbench.sessions.policy import asking_policy
+    from workbench.sessions.fitted_model import Explained, asking_policy
 
     policy = asking_policy(model, str(session.settings["policy"])).policy
     if policy == "random" or policy not in POLICIES:

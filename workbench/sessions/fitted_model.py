@@ -1,24 +1,99 @@
-"""A fitted classifier and what it says of every item of its pool."""
+"""A fitted classifier, what it says of every item of its pool, and the policy that it can serve."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from secrets import token_hex
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints, standardised
-from workbench.classifiers import Geometry, protocols
+from workbench.classifiers import CLASSIFIERS, Geometry, protocols
 from workbench.classifiers.latent import Latent
-from workbench.classifiers.predictor import Predictor
+from workbench.classifiers.predictor import Predictor, Projection
+from workbench.classifiers.protocols import predictor_of
+from workbench.errors import InputError
 from workbench.metrics.checks import check_sums
-from workbench.policies import Belief
+from workbench.policies import POLICIES, Belief
 from workbench.policies.belief import belief_of
+from workbench.policies.effective import EffectivePolicy, effective_policy
 from workbench.pools.neighbours.graph import Seen
 from workbench.pools.pool import IdsAt, Pool
-from workbench.sessions.latents import MANY, PoolLatents
 from workbench.sessions.smoothing import Smoothing
+
+CACHED_BYTES = 128_000_000
+MANY = 200_000
+"""Items of a pool from which on nothing that one question needs is computed for all of them."""
+LARGE_BYTES = 640_000_000
+"""The same for what is new: a million rows at 64 points and what a choice adds to them."""
+
+
+class PoolLatents:
+    """The projection of a pool, cached while points and kernel stand: only the posterior changes.
+
+    Above `CACHED_BYTES` everything kept is float32.
+
+    Args:
+        features: [N, D] of the pool.
+        most: bytes that may be kept; `CACHED_BYTES` unless given.
+    """
+
+    def __init__(self, features: Array, most: int | None = None) -> None:
+        self.features = features
+        self.most = most
+        self._lock = Lock()
+        self._cached: tuple[Predictor, Projection] | None = None
+
+    def of(self, estimator: Any) -> Latent | None:
+        """Latents of every item from the cached projection, within 1e-5 of the prior variance.
+
+        Args:
+            estimator: fitted.
+
+        Returns:
+            None where the pool is too big to keep or the model has no projection.
+        """
+        predictor = predictor_of(estimator)
+        if not isinstance(predictor, Predictor):
+            return None
+        projection = self._projection(predictor)
+        return None if projection is None else predictor.latent_at(projection)
+
+    def mean_of(self, estimator: Any) -> Floats | None:
+        """The mean of `of` alone, to the same bytes; of a pool too big to keep, from its features."""
+        predictor = predictor_of(estimator)
+        if not isinstance(predictor, Predictor):
+            return None
+        projection = self._projection(predictor)
+        return predictor.mean(self.features) if projection is None else predictor.mean_at(projection)
+
+    def _projection(self, predictor: Predictor) -> Projection | None:
+        P, B = len(predictor.whitener), len(predictor.points)
+        rows, wide = len(self.features), B if B > P else 0
+        compact = rows * (4 * P + 8 * B) > CACHED_BYTES
+        if compact and rows * 4 * (P + wide) > (self.most or CACHED_BYTES):
+            return None
+        with self._lock:
+            cached = self._cached
+        if cached is not None and predictor.projects_like(cached[0]):
+            return cached[1]
+        with self._lock:  # two large ones at once would be twice the memory
+            self._cached = None
+        projector = predictor.projected
+        projection = projector(self.features, compact=True) if compact else projector(self.features)
+        if projection is not None:
+            with self._lock:
+                self._cached = (predictor, projection)
+        return projection
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"features": self.features, "most": self.most}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["features"], state.get("most"))  # type: ignore[misc]
+
 
 _WORTH_KEEPING = 1000  # items
 
@@ -355,3 +430,35 @@ def _mean_at(estimator: Any, X: Array) -> Callable[[], Floats] | None:
     """Latent means of rows without the variances, made once; None where the model cannot give them so."""
     predictor = protocols.predictor_of(estimator)
     return cache(lambda: predictor.mean(X)) if isinstance(predictor, Predictor) else None
+
+
+def asking_policy(model: FittedModel, policy: Any) -> EffectivePolicy:
+    """The policy that asks in a project now; it may look for a class that nobody has seen yet.
+
+    Args:
+        model: the published one.
+        policy: the project's.
+    """
+    if model.mean is not None:
+        return EffectivePolicy(policy)  # with a guess a class is predicted before anybody has seen it
+    return effective_policy(policy, model.classes, model.codes, has_latent=model.has_latent)
+
+
+def check_policy(policy: Any, classifier: Any) -> None:
+    """Refuse a policy the classifier cannot serve, before anything is fitted.
+
+    Raises:
+        InputError: no such policy, or one that needs latents the classifier lacks.
+    """
+    if not isinstance(policy, str) or not isinstance(classifier, str):
+        return
+    from workbench.policies.registry import find
+
+    entry, _ = find(policy)
+    model = CLASSIFIERS.get(classifier)
+    if entry is not None and model is not None and "latent" in entry.needs and not model.has_latent:
+        can = [e.name for e in POLICIES.values() if "latent" not in e.needs and e.kind == entry.kind]
+        raise InputError(
+            f"{policy} needs latent functions with uncertainty, and {classifier} gives class probabilities "
+            f"only. Use {', '.join(can)}; or a Bayesian model such as large-margin."
+        )

@@ -20,20 +20,16 @@ from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
-from workbench.sessions.drawing import drawn, query_among, scored_in_time, without
-from workbench.sessions.fitted_model import FittedModel, Scored
+from workbench.sessions.drawing import QUERY, drawn, generator, query_among, scored_in_time, without
+from workbench.sessions.fitted_model import LARGE_BYTES, FittedModel, Scored, asking_policy
 from workbench.sessions.guessing import Guesses
-from workbench.sessions.latents import LARGE_BYTES
-from workbench.sessions.lead_question import SHARED_FROM, led_by
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.people import training_of
-from workbench.sessions.policy import asking_policy
 from workbench.sessions.project import OpenQuestion
 from workbench.sessions.published import Made, Published
-from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
-from workbench.sessions.sharing import Beside, Common
+from workbench.sessions.sharing import SHARED_FROM, Beside, Common, led_by
 from workbench.sessions.smoothing import NeighbourhoodBuild
 from workbench.store import Event, ProjectState, fold
 from workbench.store.database_errors import retried

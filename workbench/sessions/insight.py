@@ -1,30 +1,35 @@
-"""Numbers that a page needs about one model: why this item, maps, regions, calibration.
+"""Numbers that a page needs about one model: why this item, maps, regions, calibration, doubts.
 
 NumPy in, plain records out; figures are drawn elsewhere. Everything takes a `FittedModel`: of a person's
 session (`session.model`, `session.fits.model_at(n)`) or of a run (`run_model`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench import metrics
 from workbench.arrays import Array, Floats, Ints
-from workbench.classifiers import protocols
+from workbench.classifiers import make_classifier, protocols
 from workbench.errors import InputError
+from workbench.metrics import mistakes
 from workbench.policies import POLICIES, argmax_probabilities, utilities
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
-from workbench.sessions.drawing import spread
+from workbench.sessions.drawing import CHECKS, MEASURE, generator, spread
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.guessing import run_mean
 from workbench.sessions.learner import Learner
-from workbench.sessions.randomness import MEASURE, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
-from workbench.sessions.uncertainty import DOUBT, least_confidence
+
+if TYPE_CHECKING:
+    from workbench.sessions.session import Session
 
 
 @dataclass(frozen=True)
@@ -486,3 +491,149 @@ def cross_validated(model: FittedModel, learner: Learner) -> tuple[Ints, Ints, F
         fold_model = learner.fit(items[~away], codes[~away], number=model.number)
         p[away] = fold_model.predict_proba(items[away])
     return items, codes, p
+
+
+FOLDS = 5
+MOST_DOUBTFUL = 200
+"""Items of a queue."""
+_LEARNED = 4_000
+"""Labels that a model learns from at most, so that a queue takes seconds."""
+
+
+def doubtful_labels(session: Session, of: str) -> Ints:
+    """Items whose label in a column is likely wrong, the likeliest first.
+
+    Each label is predicted by a logistic regression of the others (in five parts, copies in one) and weighed
+    by `metrics.mistakes`; where people have labelled an item their label is learned from.
+
+    Args:
+        session: of the project.
+        of: "column:NAME".
+
+    Returns:
+        [n] items that nobody has labelled, by the probability that the label is wrong.
+
+    Raises:
+        InputError: no such column, or labels of one class only.
+    """
+    candidates = session.checks.candidates(of)
+    place_of = {key: code for code, key in enumerate(candidates.keys)}
+    state = session.state
+    people = {
+        i: place_of[v.key] for i, v in state.standing.items() if v.key in place_of and i in state.training
+    }
+    items = np.concatenate([candidates.items, np.fromiter(people, dtype=np.int64, count=len(people))])
+    codes = np.concatenate(
+        [candidates.codes, np.fromiter(people.values(), dtype=np.int64, count=len(people))]
+    )
+    order = np.argsort(items, kind="stable")
+    items, codes = items[order], codes[order]
+    p = _foretold(session, items, codes, len(candidates.keys))
+    open_ = ~np.isin(items, list(people))
+    rank = np.argsort(-mistakes(codes, p).wrong, kind="stable")
+    return items[rank[open_[rank]]][:MOST_DOUBTFUL]
+
+
+def _foretold(session: Session, items: Ints, codes: Ints, n_classes: int) -> Floats:
+    """[n, C] probabilities by models that did not see the item's own label."""
+    if len(np.unique(codes)) < 2:
+        raise InputError("All of these labels are of one class: nothing tells which of them is wrong.")
+    rng = generator(int(session.settings["seed"]), 0, CHECKS)
+    groups, place = np.unique(session.items.twins.first[items], return_inverse=True)
+    fold = rng.permutation(np.arange(len(groups)) % FOLDS)[place]
+    p = np.empty((len(items), n_classes))
+    X = session.pool.features
+    for part in np.unique(fold):
+        away = np.flatnonzero(fold == part)
+        learned = np.flatnonzero(fold != part)
+        if len(learned) > _LEARNED:
+            learned = np.sort(rng.choice(learned, _LEARNED, replace=False))
+        model = make_classifier("logistic-regression", classes=list(range(n_classes)))
+        model.fit(np.asarray(X[items[learned]]), codes[learned])
+        p[away] = model.predict_proba(np.asarray(X[items[away]]))
+    return p
+
+
+DOUBT = "doubt"
+"""The measure 1 - p of the best class: how probable it is to the model that its best class is wrong."""
+UNSURE = 0.25
+"""Doubt above which an item is called unsure: the model expects to be wrong on more than one in four."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Open items between whose two best classes the model hesitates.
+
+    Attributes:
+        classes: the two, the more probable one of the whole group first.
+        items: indices into the pool, the most doubtful first.
+    """
+
+    classes: tuple[str, str]
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class UncertainItems:
+    """Doubts of a model among some items.
+
+    Attributes:
+        n: how many it is unsure of.
+        of: how many there are.
+        groups: those most useful to label, the one with most doubt first.
+    """
+
+    n: int
+    of: int
+    groups: tuple[Group, ...]
+
+
+def least_confidence(probabilities: Floats) -> Floats:
+    """1 - p of the best class (Settles 2009, 3.1, "least confident").
+
+    Args:
+        probabilities: [n, C].
+
+    Returns:
+        [n], from 0 to 1 - 1/C.
+    """
+    return np.asarray(1.0 - probabilities.max(axis=1))
+
+
+def uncertain_items(model: FittedModel, items: Ints, *, most: int = 3, size: int = 24) -> UncertainItems:
+    """The items a model is unsure of, in groups of the same two best classes.
+
+    With two classes a group is of items that it takes for the same one.
+
+    Args:
+        model: of the project.
+        items: [n] that may be asked about.
+        most: groups at most.
+        size: items of a group at most.
+    """
+    if not len(items):
+        return UncertainItems(0, 0, ())
+    p = model.probabilities_at(items)
+    away = least_confidence(p)
+    unsure = np.flatnonzero(away > UNSURE)
+    if not unsure.size or p.shape[1] < 2:
+        return UncertainItems(int(unsure.size), len(items), ())
+    two = np.argsort(-p[unsure], axis=1, kind="stable")[:, :2]
+    pairs = two if p.shape[1] == 2 else np.sort(two, axis=1)
+    class_pairs, which = np.unique(pairs, axis=0, return_inverse=True)
+    weight = np.bincount(which.ravel(), weights=away[unsure], minlength=len(class_pairs))
+    groups = []
+    for number in np.argsort(-weight, kind="stable")[:most]:
+        rows = unsure[which.ravel() == number]
+        rows = rows[np.argsort(-away[rows], kind="stable")]
+        groups.append(Group(_names(model.classes, class_pairs[number], p[rows]), _first(items, rows, size)))
+    return UncertainItems(int(unsure.size), len(items), tuple(groups))
+
+
+def _names(classes: Sequence[str], pair: Ints, p: Floats) -> tuple[str, str]:
+    first, second = sorted(map(int, pair), key=lambda code: -float(p[:, code].sum()))
+    return str(classes[first]), str(classes[second])
+
+
+def _first(items: Ints, rows: Ints, size: int) -> tuple[int, ...]:
+    return tuple(int(item) for item in items[rows[:size]])

@@ -9,8 +9,7 @@ import numpy as np
 from workbench.arrays import Array, column_moments
 from workbench.errors import InputError
 from workbench.reading import cut
-from workbench.sessions.examples import MOST_EXAMPLES, picked_now
-from workbench.sessions.instruction_texts import Picture, as_kept, cleaned
+from workbench.sessions.instruction_texts import MOST_EXAMPLES, Picture, as_kept, cleaned, picked_now
 from workbench.sessions.open_session import OpenSession
 from workbench.sessions.part import Part
 from workbench.store import Event, Instructions

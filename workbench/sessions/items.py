@@ -10,10 +10,10 @@ import numpy as np
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Shown
 from workbench.registry import Entry
+from workbench.sessions.answering import file_vote
 from workbench.sessions.asking import Ask
-from workbench.sessions.file_votes import file_vote
+from workbench.sessions.drawing import SECOND, generator
 from workbench.sessions.part import Part
-from workbench.sessions.randomness import SECOND, generator
 from workbench.store import Event, FileVote
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from workbench.errors import InputError
 from workbench.pools.neighbours.graph import Neighbourhood, Seen, checked_strength
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
-from workbench.sessions.fitted_model import Explained, FittedModel, Known
-from workbench.sessions.latents import PoolLatents
-from workbench.sessions.randomness import FIT, generator
+from workbench.sessions.drawing import FIT, generator
+from workbench.sessions.fitted_model import Explained, FittedModel, Known, PoolLatents
 from workbench.sessions.sharing import Beside, Common
 from workbench.sessions.smoothing import (
     NeighbourhoodBuild,

@@ -1,8 +1,10 @@
-"""Quality of a model on items it was never trained on."""
+"""Quality of a model on items it was never trained on, and the verdict on it in words."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from workbench.metrics import (
     negative_log_likelihood,
     share_interval,
 )
-from workbench.sessions.randomness import MEASURE, generator
+from workbench.sessions.drawing import MEASURE, generator
 
 if TYPE_CHECKING:
     from workbench.sessions.fitted_model import FittedModel
@@ -146,3 +148,230 @@ def metrics_of(truth: Ints, probabilities: Floats) -> dict[str, Any]:
         "balanced_error": balanced_error_rate(truth, predicted),
         "macro_f1": macro_f1(truth, predicted),
     }
+
+
+SURE = 0.25
+"""Doubt above which an item is in doubt, and error above which no model is called sure."""
+TOLD = 100
+"""Measured items from which on a sentence may say that a model is good."""
+
+RARE = 0.1
+"""Share of the labels below which a class is rare: an error over all items says little of it."""
+_LABELS = 30  # from which on a class can be called rare
+ASKED_LATELY = 50
+"""Questions of which the share of a class is told."""
+_NAMED = 3  # classes that a sentence names
+
+
+@dataclass(frozen=True)
+class ClassRecall:
+    """A class in the labels, among the measured items and in the questions.
+
+    Attributes:
+        name: of the class.
+        labels: labels of it.
+        of: labels of all classes.
+        n_classes: that there are.
+        measured: measured items of it.
+        found: of these, those that the model gives that class.
+        asked: questions that the policy chose lately.
+        hits: of these, those that were of the class.
+        sample: measured items of all classes.
+    """
+
+    name: str
+    labels: int
+    of: int
+    n_classes: int
+    measured: int
+    found: int
+    asked: int = 0
+    hits: int = 0
+    sample: int = 0
+
+    @property
+    def is_rare(self) -> bool:
+        """True where it is under 10 % of the labels, and under half of what each of equal classes has.
+
+        A policy may ask little about a class that is frequent, and much about one that is rare; the measured
+        items are drawn at random. So a class is not called rare where it has that share of 100 of them or
+        more, and it is where they tell that it has less than twice that share.
+        """
+        few = min(RARE, 0.5 / self.n_classes)
+        is_frequent = self.sample >= TOLD and self.measured >= few * self.sample
+        is_seldom = Evaluation.of(self.sample, self.measured, "").high < 2 * few
+        return self.of >= _LABELS and (self.labels < few * self.of or is_seldom) and not is_frequent
+
+    @property
+    def line(self) -> str:
+        """Its line: "8 labels of 260, 0 of 2 measured found, 21 of your last 50 questions"."""
+        recall_words = (
+            f"{self.found:,} of {self.measured:,} measured found" if self.measured else "none measured yet"
+        )
+        line = f"{self.labels:,} of {self.of:,} labels, {recall_words}"
+        return f"{line}, {self.hits:,} of the last {self.asked:,} questions" if self.asked else line
+
+
+def class_recalls(
+    classes: Sequence[str],
+    labels: Iterable[str],
+    measured: Iterable[tuple[str, str]],
+    asked: Sequence[str] = (),
+) -> tuple[ClassRecall, ...]:
+    """Every class in the labels, among the measured items and in the questions.
+
+    Args:
+        classes: their names.
+        labels: class of each label.
+        measured: (its class, the model's class) of each measured item.
+        asked: classes of the questions that the policy chose lately.
+
+    Returns:
+        One a class, in their order.
+    """
+    label_counts, hits, pairs = Counter(labels), Counter(asked), list(measured)
+    measured_counts, found_counts = Counter(name for name, _ in pairs), Counter(a for a, b in pairs if a == b)
+    of = sum(label_counts.values())
+    return tuple(
+        ClassRecall(
+            name,
+            label_counts[name],
+            of,
+            len(classes),
+            measured_counts[name],
+            found_counts[name],
+            len(asked),
+            hits[name],
+            len(pairs),
+        )
+        for name in classes
+    )
+
+
+@dataclass(frozen=True)
+class ModelVerdict:
+    """Verdict on a model: every sentence that judges one comes from here.
+
+    Below `TOLD` measured items none promises anything; from there on none promises more than the upper end of
+    what was measured.
+
+    Attributes:
+        measured: its error on items that it never learnt from.
+        doubt: the share of the measured items that the model itself expects to be wrong; NaN without any.
+        classes: each in labels, measured items and questions; empty where it is not known.
+    """
+
+    measured: Evaluation
+    doubt: float = math.nan
+    classes: tuple[ClassRecall, ...] = ()
+
+    @property
+    def rare(self) -> tuple[ClassRecall, ...]:
+        """Classes that are rare in the labels."""
+        return tuple(recall for recall in self.classes if recall.is_rare)
+
+    @property
+    def balanced_error(self) -> float:
+        """Mean over the measured classes of the share that was not found; NaN where none is measured."""
+        missed = [1.0 - recall.found / recall.measured for recall in self.classes if recall.measured]
+        return sum(missed) / len(missed) if missed else math.nan
+
+    @property
+    def unseen(self) -> str:
+        """A few words on the classes of which nothing was found, or nothing measured; "" without any."""
+        missed = [
+            f"{recall.name} (0 of {recall.measured:,})"
+            for recall in self.classes
+            if recall.measured and not recall.found
+        ]
+        unknown = [recall.name for recall in self.classes if not recall.measured]
+        parts = [f"it found none of {_named(missed)}"] if missed else []
+        parts += [f"nothing of {_named(unknown)} is measured yet"] if unknown else []
+        return ", and ".join(parts)
+
+    @property
+    def told(self) -> bool:
+        """True where enough is measured to say that a model is good (100 items or more)."""
+        return self.measured.n >= TOLD
+
+    @property
+    def boasts(self) -> bool:
+        """True where the model expects less to be wrong than chance allows for what was measured."""
+        return self.measured.hinted and self.doubt < self.measured.low
+
+    @property
+    def between(self) -> str:
+        """The measured interval: "of 30 measured between 4 and 31 % wrong"."""
+        interval = self.measured
+        if not interval.n:
+            return "nothing is measured yet"
+        ends = f"{100 * interval.low:.0f} and {100 * interval.high:.0f} %"
+        return f"of {interval.n:,} measured between {ends} wrong"
+
+    @property
+    def at_most(self) -> str:
+        """The upper end, which is all that is promised: "at most 8 % wrong, as 150 measured items tell"."""
+        interval = self.measured
+        return f"at most {_upwards(interval.high)} % wrong, as {interval.n:,} measured items tell"
+
+    @property
+    def caution(self) -> str:
+        """Sentence where less was measured than tells, or more was wrong than the model expects; else ""."""
+        if self.boasts:
+            sentence = f"It expects {100 * self.doubt:.0f} % to be wrong"
+            return f"{sentence}, but {self.between}: do not trust its doubts yet."
+        return "" if self.told else f"Too few to tell whether that is so: {self.between}."
+
+    def of_no_doubt(self, n: int) -> str:
+        """A sentence for a model that doubts no open item.
+
+        Args:
+            n: open items.
+        """
+        if self.told and not self.boasts and not self.unseen and self.measured.high <= SURE:
+            return (
+                f"The model is sure of all {n:,} open items: none has a doubt above 25 %, and {self.at_most}."
+            )
+        of_classes = f"; {self.unseen}" if self.unseen else ""
+        why = self.caution or f"As far as measured: {self.between}{of_classes}."
+        return f"The model has no doubt above 25 % about any of {n:,} open items. {why}"
+
+    def of_no_change(self, fits: int, changed: float) -> str:
+        """A few words for fits that changed hardly a prediction, so that labelling may end.
+
+        Args:
+            fits: number of fits.
+            changed: the largest share of predictions that one of them changed.
+        """
+        sentence = f"the last {fits} fits changed at most {math.ceil(1_000 * changed)} of 1,000 predictions"
+        if self.told and self.unseen:
+            return f"{sentence}, and {self.at_most}, but {self.unseen}: go on"
+        if self.told:
+            return f"{sentence}, and {self.at_most}: this may be enough"
+        return f"{sentence}; {self.between}: too few to tell"
+
+    def of_the_rest(self, n: int) -> str:
+        """A few words on the number of wrong labels among those that the machine would give.
+
+        Args:
+            n: of the labels.
+        """
+        interval = self.measured
+        if not interval.n:
+            return "but nobody has measured how many of them are wrong"
+        low, high = math.floor(interval.low * n), math.ceil(interval.high * n)
+        if self.told:
+            return f"at most about {high:,} of them wrong, as {interval.n:,} measured items tell"
+        return f"between {low:,} and {high:,} of them wrong ({interval.n:,} measured: too few to tell)"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    further = f" and {more:,} more {'class' if more == 1 else 'classes'}" if more > 0 else ""
+    return ", ".join(names[:_NAMED]) + further
+
+
+def _upwards(share: float) -> str:
+    """A share in per cent, rounded up, so that no sentence promises more than was measured."""
+    up = math.ceil(100 * share - 1e-9) if share >= 0.1 else math.ceil(1_000 * share - 1e-9) / 10
+    return f"{up:g}"

@@ -17,16 +17,14 @@ from workbench.pools import compare_fingerprints, load_pool, seen_as_pixels
 from workbench.pools.loading import is_named, settled
 from workbench.pools.neighbours.twins import Twins, twins_of
 from workbench.pools.pool import Pool
-from workbench.sessions.columns import columns_in, is_column, with_columns
 from workbench.sessions.drawing import ASKED_AMONG
-from workbench.sessions.family import without_truth
+from workbench.sessions.fitted_model import MANY, check_policy
 from workbench.sessions.guessing import checked_sources, takes_guess
 from workbench.sessions.instruction_texts import begun_with
-from workbench.sessions.latents import MANY
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import ENOUGH
-from workbench.sessions.policy import check_policy
-from workbench.sessions.questions import Question, several
+from workbench.sessions.open_session import without_truth
+from workbench.sessions.questions import Question, columns_in, is_column, several, with_columns
 from workbench.sessions.reopening import pack
 from workbench.sessions.spec import MEASURED, with_choice
 from workbench.sessions.taxonomy import class_names

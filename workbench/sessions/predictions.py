@@ -14,11 +14,10 @@ from workbench.arrays import Ints
 from workbench.errors import InputError
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.fitting import held_out
-from workbench.sessions.measure import ENOUGH, Evaluation
+from workbench.sessions.measure import ASKED_LATELY, ENOUGH, Evaluation, ModelVerdict, class_recalls
 from workbench.sessions.part import Part
 from workbench.sessions.published import Published
 from workbench.sessions.taxonomy import key_of
-from workbench.sessions.verdict import ASKED_LATELY, ModelVerdict, class_recalls
 from workbench.store import Event, ProjectState
 from workbench.store.database_errors import retried
 

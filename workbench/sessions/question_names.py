@@ -5,12 +5,12 @@ from typing import Any, Generic, TypeVar
 
 from workbench.errors import InputError
 from workbench.progress import FitCallback
-from workbench.sessions.lead_question import rarer
 from workbench.sessions.open_session import OpenSession
 from workbench.sessions.opening import further_question
 from workbench.sessions.part import Names
 from workbench.sessions.questions import Question, question_name, several
 from workbench.sessions.rounds import Round
+from workbench.sessions.sharing import rarer
 from workbench.store import Event, ProjectSummary
 
 S = TypeVar("S", bound=OpenSession)

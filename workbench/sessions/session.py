@@ -8,34 +8,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from workbench.documents.checking import with_settings
 from workbench.documents.projects import ProjectSettings
-from workbench.documents.settings import with_settings
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import Entry, trust_typed
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import ItemAsk
-from workbench.sessions.classes import Classes
-from workbench.sessions.execution import Execution
-from workbench.sessions.family import Family
+from workbench.sessions.execution import Execution, operation_of
 from workbench.sessions.finishing import Checks
+from workbench.sessions.fitted_model import check_policy
 from workbench.sessions.guess_sources import GuessSources
 from workbench.sessions.instructions import InstructionSheet
 from workbench.sessions.items import Items
 from workbench.sessions.learner import Learner
-from workbench.sessions.log import Log, Team
 from workbench.sessions.notebooks import session_html, session_words
-from workbench.sessions.open_session import OpenSession
+from workbench.sessions.open_session import Family, OpenSession
 from workbench.sessions.opening import create_project, project_settings
 from workbench.sessions.operations import Acknowledgement, Operation, given_id, made_id
-from workbench.sessions.part import Part
-from workbench.sessions.policy import check_policy
+from workbench.sessions.part import Classes, Log, Part, Team
 from workbench.sessions.predictions import Predictions
 from workbench.sessions.question_names import QuestionNames
 from workbench.sessions.queue import Queue
 from workbench.sessions.reopening import open_pool
-from workbench.sessions.responses import operation_of
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import with_choice
 from workbench.store import Event, ProjectRecord, Store

@@ -8,9 +8,8 @@ import numpy as np
 
 import workbench
 from workbench.arrays import Array, Floats, Ints
-from workbench.documents.checking import checked_settings
+from workbench.documents.checking import checked_settings, with_settings
 from workbench.documents.runs import RunSettings
-from workbench.errors import InputError
 from workbench.guesses import Guess, guesses_of, stacked
 from workbench.policies import query
 from workbench.policies.belief import Belief, PolicyFn, Query, Selector
@@ -18,17 +17,23 @@ from workbench.policies.effective import DEFAULT_POLICY, mix_uniform
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
-from workbench.sessions.drawing import drawn, query_among, without
-from workbench.sessions.fitted_model import FittedModel
+from workbench.sessions.drawing import (
+    QUERY,
+    UNIFORM,
+    answerable,
+    drawn,
+    generator,
+    given_items,
+    initial_items,
+    query_among,
+    without,
+)
+from workbench.sessions.fitted_model import LARGE_BYTES, FittedModel, check_policy
 from workbench.sessions.fitting import fit_measure_query
-from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items
-from workbench.sessions.policy import check_policy
-from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec, with_choice
-from workbench.sessions.start import answerable, given_items, initial_items
 
 STATE_EVERY = 1.0
 """Seconds of fitting after which another posterior is stored."""
@@ -50,25 +55,21 @@ class Checkpoint:
     at: int | None = None
 
 
+@with_settings(RunSettings)
 def simulate(
     pool: Pool | Any,
     classifier: str | Any = "large-margin",
     policy: str | PolicyFn = DEFAULT_POLICY,
     *,
     options: Mapping[str, Any] | None = None,
-    budget: int = 60,
-    batch: int = 1,
-    initial: str | Sequence[int] = "one-per-class",
-    seed: int = 0,
-    test_fraction: float = 0.2,
-    uniform_share: float = 0.0,
-    measured: int = 0,
-    measured_by: int | None = None,
-    asked_among: int = 0,
     selector: str | Selector = "auto",
+    initial: str | Sequence[int] = "one-per-class",
     guess: Sequence[str | Guess] | None = None,
+    seed: int = 0,
+    measured_by: int | None = None,
     progress: Checkpoint | None = None,
     callback: FitCallback | None = None,
+    **settings: Any,
 ) -> Iterator[Round]:
     """Label a pool with its own truth as the oracle.
 
@@ -81,51 +82,46 @@ def simulate(
         policy: a registry name, "package.module:function", or a function.
         options: of the classifier; the large-margin model chooses its geometry unless they say
             `choice="fixed"`.
-        budget: labels asked for, the initial ones not counted.
-        batch: how many at a time.
+        selector: how a batch is chosen; "auto" is the best item for one, diverse for more.
         initial: as in `RunSpec`; or the items themselves, of which the pool must know the classes; or "none",
             with a guess: then the first questions are asked by what that says.
-        seed: of everything random.
-        test_fraction: share of items kept for measuring.
-        uniform_share: share of the questions drawn uniformly, whatever the policy; their utilities are
-            NaN in the rounds.
-        measured: how many test items the error is measured on, at most, always the same ones; 0: all.
-        measured_by: the seed that draws them, the run's own unless given.
-        asked_among: how many open items the questions are chosen among, at most, drawn anew in each
-            round; 0: all.
-        selector: how a batch is chosen; "auto" is the best item for one, diverse for more.
         guess: what is known of the items before any label: "names", "column:llm_label", "columns:p_*" (as in
             `workbench.guesses.guess_of`), or guesses made already. The classifier must be able to take one.
+        seed: of everything random.
+        measured_by: the seed that draws the items that the error is measured on, where they are not all; the
+            run's own unless given.
         progress: of an interrupted run with the same arguments, to go on from; its rounds are not
             given again, and the ones that follow are what they would have been.
         callback: (fraction, objective) -> True, called during each fit, to stop that fit early.
+        settings: as `workbench.documents.runs.RunSettings` has them.
 
     Yields:
-        Rounds, each with its posterior (`state`) and test probabilities. The last one asks nothing.
+        Rounds, each with its posterior (`state`) and test probabilities. The last one asks nothing. The
+        utilities of questions that are drawn uniformly are NaN.
 
     Raises:
         InputError: a pool without truth, or what cannot be used.
     """
-    pool = pool if isinstance(pool, Pool) else load_pool(pool)
+    guesses = [guess] if isinstance(guess, str | Guess) else list(guess or ())
+    named = {"classifier": classifier, "policy": policy, "selector": selector, "initial": initial}
+    settings |= {name: value for name, value in named.items() if isinstance(value, str) and value}
+    settings["guess"] = [g if isinstance(g, str) else f"guess {place}" for place, g in enumerate(guesses)]
+    checked_settings(RunSpec, settings, "The run", "cannot be made")
+    run = RunSpec(**settings, seed=seed)
+    pool = pool if isinstance(pool, Pool) else load_pool(pool, **run.reading)
     check_policy(policy, classifier)
-    settings = {"budget": budget, "batch": batch, "uniform_share": uniform_share}
-    settings |= {"measured": measured, "asked_among": asked_among}
-    checked_settings(RunSettings, settings, "The run", "cannot be made")
     answerable(pool)  # or says why not
     if pool.test is None:
-        pool = pool.split(seed, test_fraction)
-    if initial == "none" and not guess:
-        raise InputError("A run without first labels (initial='none') needs a guess to ask its questions by.")
+        pool = pool.split(seed, run.test_fraction)
     assert pool.truth is not None and pool.test is not None
-    mean = stacked(guesses_of(guess, pool)) if guess else None
+    mean = stacked(guesses_of(guesses, pool)) if guesses else None
     truth = np.asarray(pool.truth)
     options = with_choice(classifier, options or {})
     # kept projections round otherwise: a run that is measured on all its test items does without
-    learner = Learner(
-        pool, classifier, options, seed=seed, cached=LARGE_BYTES if measured else None, mean=mean
-    )
+    cached = LARGE_BYTES if run.measured else None
+    learner = Learner(pool, classifier, options, seed=seed, cached=cached, mean=mean)
     drawn_by = seed if measured_by is None else measured_by
-    test = measured_items(pool.test.test[truth[pool.test.test] >= 0], drawn_by, measured)
+    test = measured_items(pool.test.test[truth[pool.test.test] >= 0], drawn_by, run.measured)
     if progress is not None and progress.rounds:
         if progress.rounds[-1].number and not progress.rounds[-1].queried.size:
             return
@@ -135,9 +131,7 @@ def simulate(
         at = _Labelled(0, start, truth[start], start, truth[start], None)
     candidates = answerable(pool, at.start)
     unanswerable = np.setdiff1d(pool.trainable, candidates)
-    asking = _Asking(
-        pool, policy, selector, candidates, unanswerable, seed, budget, batch, uniform_share, asked_among
-    )
+    asking = _Asking(pool, policy, selector, candidates, unanswerable, run)
     yield from _rounds(learner, asking, at, truth, test, callback)
 
 
@@ -164,32 +158,29 @@ def _resumed(learner: Learner, progress: Checkpoint, callback: FitCallback | Non
 
 
 class _Asking(NamedTuple):
-    """Settings by which a run asks; fields as in `simulate`."""
+    """What a run asks by: its policy, the items that can be answered, and its settings."""
 
     pool: Pool
     policy: str | PolicyFn
     selector: str | Selector
     known: Ints
     unanswerable: Ints
-    seed: int
-    budget: int
-    batch: int
-    uniform_share: float
-    asked_among: int
+    run: RunSpec
 
     def query(self, model: FittedModel, at: _Labelled) -> Query | None:
         """The next questions; None when the budget or the pool is used up."""
-        items, candidates, seed = at.items, self.known, self.seed
-        count = min(self.budget - (items.size - at.start.size), candidates.size - items.size, self.batch)
+        items, candidates, run = at.items, self.known, self.run
+        count = min(run.budget - (items.size - at.start.size), candidates.size - items.size, run.batch)
         if count <= 0:
             return None
 
         def answered(belief: Belief) -> Query:
-            answer = query(self.policy, belief, count, generator(seed, model.number, QUERY), self.selector)
-            return mix_uniform(answer, belief, self.uniform_share, generator(seed, model.number, UNIFORM))
+            rng = generator(run.seed, model.number, QUERY)
+            answer = query(self.policy, belief, count, rng, self.selector)
+            return mix_uniform(answer, belief, run.uniform_share, generator(run.seed, model.number, UNIFORM))
 
-        open_ = without(candidates, items, len(self.pool)) if self.asked_among else candidates
-        among = drawn(open_, seed, model.number, self.asked_among)
+        open_ = without(candidates, items, len(self.pool)) if run.asked_among else candidates
+        among = drawn(open_, run.seed, model.number, run.asked_among)
         return query_among(model, among, self.unanswerable, answered)
 
 
@@ -256,18 +247,10 @@ def simulate_spec(
         pool,
         spec.classifier,
         spec.policy,
-        options=spec.options,
-        budget=spec.budget,
-        batch=spec.batch,
-        initial=spec.initial,
         seed=spec.seed,
-        uniform_share=spec.uniform_share,
-        measured=spec.measured,
-        asked_among=spec.asked_among,
-        selector=spec.selector,
-        guess=spec.guess or None,
         progress=progress,
         callback=callback,
+        **spec.shared,
     )
 
 

@@ -1,18 +1,22 @@
-"""Everything a run depends on, as one JSON document."""
+"""Everything a run depends on, as one JSON document; the answers to a question as the pool of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.documents.checking import checked_settings, plain
-from workbench.documents.fields import Name, Seed, Word
+import numpy as np
+
+from workbench.documents.checking import Name, Seed, Word, checked_settings, plain
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY
+from workbench.pools.pool import Pool
 from workbench.registry import from_file, typed
-from workbench.sessions.start import parse_initial
+from workbench.sessions.drawing import parse_initial
+from workbench.sessions.reopening import open_pool
+from workbench.store import Store, fold
 
 MEASURED = 20_000
 """Test items that a new project is measured on at most: then 95 % of an error lies within 0.007."""
@@ -77,13 +81,9 @@ class RunSpec(RunSettings):
         """Options of `load_pool` that this run reads its pool with: models of images see pixels."""
         from workbench.classifiers import sees_pixels
         from workbench.pools import seen_as_pixels
-        from workbench.sessions.answered import is_answered
 
-        options = dict(self.pool_options)
-        if self.target is not None:
-            options["target"] = self.target
         pixels = sees_pixels(self.classifier) and not is_answered(self.pool)
-        return seen_as_pixels(self.pool, options) if pixels else options
+        return seen_as_pixels(self.pool, self.reading) if pixels else self.reading
 
     def load_pool(self) -> Any:
         """The pool with its own test split, or with this seed's.
@@ -92,7 +92,6 @@ class RunSpec(RunSettings):
             InputError: no such pool, or one without truth for an oracle to answer from.
         """
         from workbench.pools import load_pool
-        from workbench.sessions.answered import answered_pool, is_answered
 
         options = self.read_with()
         if is_answered(self.pool):
@@ -136,3 +135,71 @@ def check_guess(guess: Sequence[str], initial: str) -> None:
         raise InputError(f"A guess is named twice: {', '.join(guess)}.")
     if initial == "none" and not guess:
         raise InputError("A run without first labels (initial none) needs a guess to ask its questions by.")
+
+
+PREFIX = "question:"
+"""Of the name that such a pool has in a run's specification; the id of a question follows."""
+FEWEST = 20
+"""Answers without which nothing can be asked and measured again."""
+
+
+def is_answered(name: str) -> bool:
+    """True if a pool's name means the answers to a question."""
+    return name.startswith(PREFIX)
+
+
+def answered_source(question_id: str, store: Store | None = None) -> tuple[str, dict[str, Any]]:
+    """The name and options by which runs find the answers that there are now, whatever is added later.
+
+    Args:
+        question_id: of a question of a project.
+        store: the default database unless given.
+    """
+    events = (store or Store.open()).events(question_id)
+    return PREFIX + question_id, {"events": events[-1].id if events else 0}
+
+
+def answered_title(name: str) -> str:
+    """Name of it for people: the project and the question, or that it was deleted."""
+    question_id = name.removeprefix(PREFIX)
+    for record in Store.open().questions(question_id):
+        if record.id == question_id:
+            return f"{record.name}: {record.question}"
+    return "a question of a deleted project"
+
+
+def answered_pool(name: str, options: Mapping[str, Any] | None = None, store: Store | None = None) -> Pool:
+    """The pool of a question's project, its classes known where people agree on an answer.
+
+    Args:
+        name: "question:" and the id of the question.
+        options: "events" is the number of the last event that counts; all of them unless given.
+        store: the default database unless given.
+
+    Returns:
+        The pool without a test split; -1 in its truth where nobody answered.
+
+    Raises:
+        InputError: no such question, another option, or too few answers.
+    """
+    arguments = dict(options or {})
+    last = arguments.pop("events", None)
+    if arguments or not (last is None or (isinstance(last, int) and not isinstance(last, bool))):
+        raise InputError(
+            f"The answers to a question are read with the option events, a number; got {dict(options or {})}."
+        )
+    store = store or Store.open()
+    record = store.project(name.removeprefix(PREFIX))
+    state = fold(event for event in store.events(record.id) if last is None or event.id <= last)
+    codes = {item: code for item, code in state.codes.items() if item not in state.undecided}
+    answers = np.bincount(np.fromiter(codes.values(), np.int64, len(codes)), minlength=2)
+    if len(codes) < FEWEST or (answers > 1).sum() < 2:
+        raise InputError(
+            f"Only {len(codes)} items of the question {record.question!r} are answered: a comparison needs "
+            f"{FEWEST}, and two of each of two classes. Answer more of them first."
+        )
+    pool = open_pool(store, record.family)[1]
+    truth = np.full(len(pool), -1, dtype=np.int64)
+    truth[list(codes)] = list(codes.values())
+    title = f"{record.name}: {record.question}"
+    return replace(pool, name=title, classes=state.classes, truth=truth, test=None)

@@ -1,19 +1,25 @@
-"""The one runner: a run from its spec to its rounds, kept as they finish, resumable."""
+"""Runs from their specs to their rounds: kept as they finish, resumable, here or in other processes."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
+from workbench import work
+from workbench.engine.runtime import prepare
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import BundleFolder, read_bundle
 from workbench.pools.pool import Pool
+from workbench.progress import FitCallback
 from workbench.sessions.rounds import Round
-from workbench.sessions.simulate import Checkpoint
+from workbench.sessions.simulate import Checkpoint, drop_states, simulate_spec
 from workbench.sessions.spec import RunSpec
 from workbench.store.records import RunRecord
 from workbench.store.store import Store
-from workbench.studies.workers import Failure, RunJob, stream_runs_here
 
 OnRound = Callable[[Round], None]
 ShouldStop = Callable[[], bool]
@@ -36,13 +42,14 @@ class RunResult:
     run_id: str | None = None
 
 
-class Sink(Protocol):
-    """A store of the rounds of one run: `progress`, then `add` for each new round, then `end`."""
+class Sink:
+    """A store of the rounds of one run, here nowhere: `progress`, `add` for each new round, then `end`."""
 
-    run_id: str | None
+    run_id: str | None = None
 
     def progress(self) -> Checkpoint | None:
         """The progress of an earlier attempt."""
+        return None
 
     def add(self, finished: Round) -> None:
         """Keep a round; durable when it returns."""
@@ -97,31 +104,102 @@ def run(
         assert out is not None
         return RunResult(spec, read_bundle(out).rounds, "finished")
     rounds: list[Round] = []
+
+    def heard(_: RunSpec, finished: Round) -> None:
+        rounds.append(finished)
+        if on_round is not None:
+            on_round(finished)
+
+    try:
+        failures = carry_out(
+            [(0, spec)],
+            lambda _: sink,
+            lambda jobs: stream_runs_here(jobs, lambda _: loaded, should_stop=should_stop, on_fit=on_fit),
+            {},
+            heard,
+            lambda _, earlier: rounds.append(earlier),
+        )
+    except Cancelled:
+        return RunResult(spec, rounds, "cancelled", sink.run_id)
+    for failure in failures.values():
+        assert failure.error is not None
+        raise failure.error
+    return RunResult(spec, rounds, "finished", sink.run_id)
+
+
+def carry_out(
+    todo: Sequence[tuple[int, RunSpec]],
+    open_one: Callable[[RunSpec], Sink],
+    stream: Callable[[Iterator[RunJob]], Generator[tuple[int, Told], None, None]],
+    all_rounds: dict[int, list[Round]],
+    tell: Callable[[RunSpec, Round], None],
+    tell_earlier: Callable[[RunSpec, Round], None],
+    before_end: Callable[[RunSpec, list[Round]], None] = lambda run, rounds: None,
+) -> dict[int, Failure]:
+    """Write what a stream of rounds brings, and nobody else writes.
+
+    Args:
+        todo: runs by their index.
+        open_one: the sink of a run.
+        stream: rounds of jobs.
+        all_rounds: index of a run -> its rounds, without their posteriors, which are added.
+        tell: called with every new round.
+        tell_earlier: called with every round of an earlier attempt.
+        before_end: called with all rounds of a run that is finished, the last with its posterior.
+
+    Returns:
+        Index of each run that failed -> why; what it had finished is kept.
+    """
+    failures: dict[int, Failure] = {}
+    sinks: dict[int, Sink] = {}
+    # the last round with its posterior, which the bundle needs
+    last: dict[int, Round] = {}
+
+    def jobs() -> Iterator[RunJob]:
+        for index, run in todo:
+            sinks[index] = open_one(run)
+            progress = sinks[index].progress()
+            for old in progress.rounds if progress is not None else []:
+                all_rounds.setdefault(index, []).append(old)
+                tell_earlier(run, old)
+            yield RunJob(run, progress)
+
+    streaming = stream(jobs())
     status, message = "interrupted", "Stopped from outside."
     try:
-        progress = sink.progress()
-        rounds.extend(progress.rounds if progress is not None else ())
-        job = RunJob(spec, progress)
-        for _, finished in stream_runs_here(
-            iter([job]), lambda _: loaded, should_stop=should_stop, on_fit=on_fit
-        ):
+        for position, finished in streaming:
+            index, run = todo[position]
             if isinstance(finished, Failure):
-                assert finished.error is not None
-                raise finished.error
-            if finished is not None:
-                sink.add(finished)
-                rounds.append(finished)
-                if on_round is not None:
-                    on_round(finished)
-        status, message = "finished", ""
+                failures[index] = finished
+                sinks.pop(index).end("failed", finished.message, all_rounds.pop(index, []))
+                continue
+            if finished is None:
+                rounds = list(all_rounds[index])
+                if index in last:
+                    rounds[-1] = last.pop(index)
+                before_end(run, rounds)
+                sinks.pop(index).end("finished", "", rounds)
+                continue
+            sinks[index].add(finished)
+            last[index] = finished
+            all_rounds.setdefault(index, []).append(without_state(finished))
+            tell(run, finished)
+        return failures
     except Cancelled:
         status, message = "cancelled", ""
+        raise
     except Exception as error:
         status, message = "failed", Failure.of(error).message
         raise
     finally:
-        sink.end(status, message, rounds)
-    return RunResult(spec, rounds, "finished" if status == "finished" else "cancelled", sink.run_id)
+        streaming.close()
+        for index, sink in sinks.items():
+            sink.end(status, message, all_rounds.get(index, []))
+
+
+def without_state(finished: Round) -> Round:
+    """A round without what only its sink needs; a study has thousands of them."""
+    return replace(finished, state=None)
 
 
 def open_sink(
@@ -161,7 +239,7 @@ def open_sink(
         return _FolderSink(folder)
     if store is not None:
         return _StoreSink(store, spec, pool, run_id, project, study)
-    return _NoSink()
+    return Sink()
 
 
 def pool_of_run(record: RunRecord) -> Pool:
@@ -178,6 +256,16 @@ def pool_of_run(record: RunRecord) -> Pool:
     return pool
 
 
+def stored_rounds(store: Store, run_id: str) -> list[Round]:
+    """The rounds of a stored run, in order, without their posteriors.
+
+    Args:
+        store: the database.
+        run_id: of the run.
+    """
+    return [Round.from_json(record.record) for record in store.rounds.all(run_id)]
+
+
 def _check_same_data(record: RunRecord, pool: Pool) -> None:
     if record.fingerprint != pool.fingerprint:
         raise InputError(
@@ -186,22 +274,7 @@ def _check_same_data(record: RunRecord, pool: Pool) -> None:
         )
 
 
-class _NoSink:
-    run_id: str | None = None
-
-    def progress(self) -> Checkpoint | None:
-        return None
-
-    def add(self, finished: Round) -> None:
-        pass
-
-    def end(self, status: str, message: str, rounds: list[Round]) -> None:
-        pass
-
-
-class _FolderSink:
-    run_id: str | None = None
-
+class _FolderSink(Sink):
     def __init__(self, folder: BundleFolder) -> None:
         self._folder = folder
         self._resumed: Checkpoint | None = None
@@ -224,7 +297,7 @@ class _FolderSink:
             self._folder.release()
 
 
-class _StoreSink:
+class _StoreSink(Sink):
     def __init__(
         self,
         store: Store,
@@ -236,32 +309,254 @@ class _StoreSink:
     ) -> None:
         self._store = store
         if run_id is None:
-            self.run_id: str | None = store.runs.start(
-                spec.to_json(), pool.fingerprint, project=project, study=study
-            ).id
-            return
-        present = store.runs.get(run_id)
-        if RunSpec.from_json(present.spec) != spec:
-            raise InputError(f"Run {run_id} has another specification.")
-        _check_same_data(present, pool)
-        if not store.runs.claim(run_id):
-            raise InputError(f"Run {run_id} is running already.")
-        self.run_id = run_id
+            run_id = store.runs.start(spec.to_json(), pool.fingerprint, project=project, study=study).id
+        else:
+            present = store.runs.get(run_id)
+            if RunSpec.from_json(present.spec) != spec:
+                raise InputError(f"Run {run_id} has another specification.")
+            _check_same_data(present, pool)
+            if not store.runs.claim(run_id):
+                raise InputError(f"Run {run_id} is running already.")
+        self.run_id = self._id = run_id
 
     def progress(self) -> Checkpoint | None:
-        assert self.run_id is not None
-        entry = self._store.rounds.state(self.run_id)
-        if entry is None:
-            return None
-        number, state = entry
-        return Checkpoint(
-            [Round.from_json(r.record) for r in self._store.rounds.all(self.run_id)], state, number
-        )
+        entry = self._store.rounds.state(self._id)
+        return None if entry is None else Checkpoint(stored_rounds(self._store, self._id), entry[1], entry[0])
 
     def add(self, finished: Round) -> None:
-        assert self.run_id is not None
-        self._store.rounds.save(self.run_id, finished.number, finished.to_json(), finished.state)
+        self._store.rounds.save(self._id, finished.number, finished.to_json(), finished.state)
 
     def end(self, status: str, message: str, rounds: list[Round]) -> None:
-        assert self.run_id is not None
-        self._store.runs.end(self.run_id, status, message)
+        self._store.runs.end(self._id, status, message)
+
+
+LOST = "Lost the Dask scheduler ({error}). Start it again; finished rounds are kept."
+
+
+def _died(job: str) -> str:
+    return f"The workers died over {job}, several times. Look at their memory, or take fewer."
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """One run for a worker.
+
+    Attributes:
+        spec: of the run.
+        progress: where it stands, or None for the beginning.
+    """
+
+    spec: RunSpec
+    progress: Checkpoint | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The end of a run that could not go on.
+
+    Attributes:
+        message: the reason, for people.
+        error: the exception, where it was raised in this process.
+    """
+
+    message: str
+    error: Exception | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, error: Exception) -> Failure:
+        """That of an exception; the program's own say what to do, others have a name."""
+        words = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        return cls(words, error)
+
+
+Told = Round | Failure | None
+"""Message of a run: a round, or None at its end, or why it has none."""
+
+
+def stream_runs(
+    jobs: Iterator[RunJob],
+    workers: int,
+    scheduler: str = work.LOCAL,
+    *,
+    should_stop: Callable[[], bool] | None = None,
+    timeout: float = work.TIMEOUT,
+) -> Generator[tuple[int, Told], None, None]:
+    """Simulate runs in other processes and hear of each round as it finishes.
+
+    A run whose worker dies is done again by another from where the job said; rounds that were told
+    before are not told again. They are the same, as all randomness comes from the spec.
+
+    Args:
+        jobs: taken one by one as workers become free.
+        workers: local processes, one thread each.
+        scheduler: "processes", or the address of a Dask scheduler.
+        should_stop: asked a few times a second; True ends the fits that are running, too.
+        timeout: seconds to wait for the first worker.
+
+    Yields:
+        (position of the job, round, with its posterior where it is to be kept), rounds of a job in
+        order; (position, None) when a job is finished, (position, `Failure`) when it cannot go on.
+
+    Raises:
+        Cancelled: told to stop.
+        InputError: no scheduler or no worker.
+    """
+    work.check_workers(workers)
+    prepare()
+    specs: list[RunSpec] = []
+    failed: set[int] = set()
+
+    def given() -> Iterator[tuple[tuple[RunJob], int]]:
+        for job in jobs:
+            specs.append(job.spec)
+            yield (job,), 0 if job.progress is None else job.progress.rounds[-1].number + 1
+
+    with work.cluster(workers, scheduler, timeout) as them:
+        for index, message in work.stream(
+            them,
+            simulate_remotely,
+            given(),
+            should_stop=should_stop,
+            killed=lambda index: _died(named(specs[index])),
+            lost=LOST,
+        ):
+            if isinstance(message, work.DiedError):
+                yield index, Failure.of(message)
+            elif index not in failed:
+                event = None if message is None else unpacked(*message)
+                if isinstance(event, Failure):
+                    failed.add(index)
+                yield index, event
+
+
+def stream_runs_here(
+    jobs: Iterator[RunJob],
+    load: Callable[[RunSpec], Pool],
+    *,
+    should_stop: Callable[[], bool] | None = None,
+    on_fit: Callable[[float], None] | None = None,
+) -> Generator[tuple[int, Told], None, None]:
+    """The same in this thread, one run after the other.
+
+    Args:
+        jobs: in order.
+        load: opens a run's pool.
+        should_stop: asked between rounds and during fits.
+        on_fit: called during fits with the share of the present one that is done; 0 when it begins.
+
+    Yields:
+        As `stream_runs`.
+
+    Raises:
+        Cancelled: told to stop.
+        InputError: a pool that cannot be opened.
+    """
+    stop = should_stop or (lambda: False)
+    tell = on_fit or (lambda fraction: None)
+
+    # always: a fit that is watched differs from one that is not in its last digits, and a worker's is
+    def callback(fraction: float, objective: float) -> bool:
+        tell(fraction)
+        return stop()
+
+    for index, job in enumerate(jobs):
+        if stop():
+            raise Cancelled("the study")
+        tell(0.0)
+        rounds = or_failure(rounds_of(job.spec, load(job.spec), job.progress, callback))
+        for event in rounds:
+            if stop():
+                raise Cancelled("the study")
+            yield index, event
+            tell(0.0)
+            if isinstance(event, Failure):
+                break
+        else:
+            yield index, None
+
+
+def named(spec: RunSpec) -> str:
+    """A run of a study in words: its pool, classifier, policy and seed."""
+    return f"{spec.pool}, {spec.classifier}, {spec.policy}, seed {spec.seed}"
+
+
+def simulate_remotely(stopped: Callable[..., bool], job: RunJob) -> Iterator[tuple[int, tuple[str, bytes]]]:
+    """The rounds of one run in a worker, as they travel.
+
+    Args:
+        stopped: whether to end early; fits ask too.
+        job: the run.
+
+    Yields:
+        (number of the round, the round); the last one may be why there are no more.
+    """
+    prepare()
+    number = -1 if job.progress is None else job.progress.rounds[-1].number
+    for event in or_failure(rounds_of(job.spec, pool_of(job.spec), job.progress, stopped)):
+        number += 1
+        yield number, _pack(event)
+
+
+def or_failure(rounds: Iterator[Round]) -> Iterator[Round | Failure]:
+    """Rounds, and what ended them before their time as the last one."""
+    try:
+        yield from rounds
+    except Cancelled:
+        raise
+    except Exception as error:  # a classifier or policy of somebody else may raise anything
+        yield Failure.of(error)
+
+
+def rounds_of(
+    spec: RunSpec, pool: Pool, progress: Checkpoint | None, callback: FitCallback | None
+) -> Iterator[Round]:
+    """The rounds a spec has left, with the posteriors that going on needs."""
+    return drop_states(simulate_spec(spec, pool, progress, callback))
+
+
+def pool_of(spec: RunSpec) -> Pool:
+    """The pool of a run with its split; the source is read once a process, not once a seed."""
+    options = json.dumps(spec.read_with(), sort_keys=True)
+    source = spec.pool, options, _version(spec.pool)
+    pool = _source(*source)
+    if pool.test is not None and pool.test.given:
+        return pool
+    return _split(*source, spec.seed, spec.test_fraction)
+
+
+def _version(pool: str) -> tuple[int, int]:
+    """When a pool's file was last changed and its size; zeros where it is no file."""
+    try:
+        status = Path(pool).expanduser().stat()
+    except (OSError, ValueError):
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=4)
+def _source(pool: str, options: str, version: tuple[int, int]) -> Pool:
+    return RunSpec(pool, pool_options=json.loads(options)).load_pool()
+
+
+@lru_cache(maxsize=4)
+def _split(pool: str, options: str, version: tuple[int, int], seed: int, fraction: float) -> Pool:
+    return replace(_source(pool, options, version), test=None).split(seed, fraction)
+
+
+def _pack(finished: Round | Failure) -> tuple[str, bytes]:
+    from workbench.pools.formats.npy_files import arrays_to_bytes
+
+    if isinstance(finished, Failure):
+        return json.dumps({"failed": finished.message}), b""
+    state = b"" if finished.state is None else arrays_to_bytes(finished.state)
+    return json.dumps(finished.to_json(), allow_nan=False), state
+
+
+def unpacked(record: str, state: bytes) -> Round | Failure:
+    """A round, or why there are no more, as a worker sent it."""
+    from workbench.pools.formats.npy_files import bytes_to_arrays
+
+    document = json.loads(record)
+    if "failed" in document:
+        return Failure(document["failed"])
+    return Round.from_json(document, bytes_to_arrays(state) if state else None)

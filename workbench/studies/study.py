@@ -1,4 +1,4 @@
-"""Studies: many runs, in this process or in others, kept round by round, resumable."""
+"""Studies: runs over pools, classifiers, policies and seeds, kept round by round, resumable."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field
 
 from workbench.csv_writing import csv_text
-from workbench.documents.checking import checked_settings
+from workbench.documents.checking import Names, Word, checked_settings, plain
+from workbench.documents.runs import RunSettings
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
 from workbench.exchange.files import json_text
@@ -25,20 +28,28 @@ from workbench.pools.formats.files import File
 from workbench.pools.pool import Pool
 from workbench.progress import OnProgress
 from workbench.reading import cut, reading
-from workbench.registry import from_file
-from workbench.sessions.policy import check_policy
+from workbench.registry import from_file, typed
+from workbench.sessions.fitted_model import check_policy
 from workbench.sessions.rounds import METRICS, Round
 from workbench.sessions.simulate import simulate_spec
-from workbench.sessions.spec import RunSpec
-from workbench.studies.runner import Sink, open_sink
-from workbench.studies.spec import StudySpec
-from workbench.studies.workers import Failure, RunJob, Told, named, pool_of, stream_runs, stream_runs_here
+from workbench.sessions.spec import RunSpec, check_guess, with_choice
+from workbench.studies.runner import (
+    Failure,
+    Sink,
+    carry_out,
+    named,
+    open_sink,
+    pool_of,
+    stored_rounds,
+    stream_runs,
+    stream_runs_here,
+    without_state,
+)
 from workbench.work import LOCAL, check_workers
 from workbench.writing import sweep, write_whole
 
 if TYPE_CHECKING:
     from workbench.store.store import Store
-
 
 OnRound = Callable[[RunSpec, Round], None]
 _MORE = ("balanced_error", "macro_f1")
@@ -182,10 +193,10 @@ def run_study(
     tell = on_round or (lambda run, finished: None)
     all_rounds, todo = _so_far(planned, folder, store, earlier, tell, _Data(load))
     status: Literal["finished", "cancelled", "failed"] = "finished"
-    failed: dict[int, str] = {}
+    failed: dict[int, Failure] = {}
     try:
         if todo:
-            failed = _go_on(
+            failed = carry_out(
                 todo,
                 lambda run: _needed(open_sink(run, load(run), **where(run))),
                 lambda jobs: (
@@ -197,13 +208,14 @@ def run_study(
                 ),
                 all_rounds,
                 tell,
+                tell,
                 more_measures,
             )
             status = "failed" if failed else "finished"
     except Cancelled:
         status = "cancelled"
     runs = [(planned[i], all_rounds[i]) for i in sorted(all_rounds) if all_rounds[i]]
-    result = StudyResult(spec, runs, status, [(planned[i], failed[i]) for i in sorted(failed)])
+    result = StudyResult(spec, runs, status, [(planned[i], failed[i].message) for i in sorted(failed)])
     if status == "failed" and not runs:
         raise InputError(result.trouble)
     if place is not None and status != "cancelled":
@@ -235,76 +247,11 @@ def _so_far(
     return all_rounds, todo
 
 
-def _go_on(
-    todo: Sequence[tuple[int, RunSpec]],
-    open_one: Callable[[RunSpec], Sink],
-    stream: Callable[[Iterator[RunJob]], Generator[tuple[int, Told], None, None]],
-    all_rounds: dict[int, list[Round]],
-    tell: OnRound,
-    before_end: Callable[[RunSpec, list[Round]], None],
-) -> dict[int, str]:
-    """Write what the stream of rounds brings, and nobody else writes.
-
-    Returns:
-        Index of each run that failed -> why; what it had finished is kept.
-    """
-    failures: dict[int, str] = {}
-    sinks: dict[int, Sink] = {}
-    # the last round with its posterior, which the bundle needs
-    last: dict[int, Round] = {}
-
-    def jobs() -> Iterator[RunJob]:
-        for index, run in todo:
-            sinks[index] = open_one(run)
-            progress = sinks[index].progress()
-            for old in progress.rounds if progress is not None else []:
-                all_rounds.setdefault(index, []).append(old)
-                tell(run, old)
-            yield RunJob(run, progress)
-
-    streaming = stream(jobs())
-    status, message = "interrupted", "Stopped from outside."
-    try:
-        for position, finished in streaming:
-            index, run = todo[position]
-            if isinstance(finished, Failure):
-                failures[index] = finished.message
-                sinks.pop(index).end("failed", finished.message, all_rounds.pop(index, []))
-                continue
-            if finished is None:
-                rounds = list(all_rounds[index])
-                if index in last:
-                    rounds[-1] = last.pop(index)
-                before_end(run, rounds)
-                sinks.pop(index).end("finished", "", rounds)
-                continue
-            sinks[index].add(finished)
-            last[index] = finished
-            all_rounds.setdefault(index, []).append(_light(finished))
-            tell(run, finished)
-        return failures
-    except Cancelled:
-        status, message = "cancelled", ""
-        raise
-    except Exception as error:
-        status, message = "failed", str(error)
-        raise
-    finally:
-        streaming.close()
-        for index, sink in sinks.items():
-            sink.end(status, message, all_rounds.get(index, []))
-
-
 def _needed(sink: Sink | None) -> Sink:
     # a run that is finished was read before, unless another program has just finished it
     if sink is None:
         raise InputError("A run of this study has just been finished by another program. Start again.")
     return sink
-
-
-def _light(finished: Round) -> Round:
-    """Without what only the sink needs; a study has thousands of rounds."""
-    return replace(finished, state=None)
 
 
 class _Data:
@@ -350,13 +297,13 @@ def _finished(
             raise InputError(f"The folder {folder} holds another run. Choose another folder.")
         data.check(run, bundle.fingerprint)
         more = _more_file(folder.parent.parent, run)
-        return _with_measures([_light(r) for r in bundle.rounds], more)
+        return _with_measures([without_state(r) for r in bundle.rounds], more)
     if store is not None:
         run_id = earlier.get(_key(run.to_json()))
         record = None if run_id is None else store.runs.get(run_id)
         if record is not None and record.status == "finished":
             data.check(run, record.fingerprint)
-            return [Round.from_json(r.record) for r in store.rounds.all(record.id)]
+            return stored_rounds(store, record.id)
     return None
 
 
@@ -581,3 +528,72 @@ def expected_time(
         total += sum(rest) / len(rest) * run.n_rounds * spec.seeds
         measured += len(rest)
     return Expected(FASTEST * total / workers, SLOWEST * total / workers, measured)
+
+
+MAX_RUNS = 100_000
+
+
+@dataclass(frozen=True)
+class StudySpec(RunSettings):
+    """A table of runs that differ in pool, classifier, policy and seed, and in nothing else.
+
+    Runs with one seed are paired: same split, same initial labels, same geometry.
+
+    Attributes:
+        name: of the study.
+        pools: names or files.
+        classifiers: registry names or "package.module:Class".
+        policies: registry names or "package.module:function".
+        seeds: 0, 1, ..., seeds - 1.
+        options: of every classifier; "choice" of the large-margin model alone.
+    """
+
+    name: Word
+    pools: Names = ("digits",)
+    classifiers: Names = ("large-margin",)
+    policies: Names = ("variation-ratio", "random")
+    seeds: Annotated[int, Field(ge=1)] = 10
+
+    def __post_init__(self) -> None:
+        vars(self).update(plain(vars(self)))
+        checked_settings(StudySpec, vars(self), "The comparison", "cannot be made")
+        for axis, values in (
+            ("pool", self.pools),
+            ("classifier", self.classifiers),
+            ("policy", self.policies),
+        ):
+            if not values:
+                raise InputError(f"A comparison needs at least one {axis}.")
+            if len(set(values)) != len(values):
+                raise InputError(f"A {axis} is named twice: {', '.join(values)}.")
+        runs = self.seeds * len(self.pools) * len(self.classifiers) * len(self.policies)
+        if runs > MAX_RUNS:
+            raise InputError(f"A comparison has at most {MAX_RUNS:,} runs; got {min(runs, 10**18):,}.")
+        if "large-margin" in self.classifiers:
+            object.__setattr__(self, "options", with_choice("large-margin", self.options))
+        check_guess(self.guess, self.initial)
+        object.__setattr__(self, "guess", tuple(self.guess))
+        for name in ("classifiers", "policies", "selector", "options"):
+            object.__setattr__(self, name, typed(getattr(self, name)))
+        self.runs()
+
+    def runs(self) -> list[RunSpec]:
+        """Every run, seeds outermost: after any time the policies have the same seeds done."""
+        return [
+            RunSpec(
+                pool=pool,
+                classifier=classifier,
+                policy=policy,
+                seed=seed,
+                **self.shared | {"options": self._options(classifier)},
+            )
+            for seed in range(self.seeds)
+            for pool in self.pools
+            for classifier in self.classifiers
+            for policy in self.policies
+        ]
+
+    def _options(self, classifier: str) -> dict[str, Any]:
+        """Those of one classifier."""
+        chooses = classifier == "large-margin" or "large-margin" not in self.classifiers
+        return {k: v for k, v in self.options.items() if chooses or k != "choice"}

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from workbench.sessions.spec import RunSpec
     from workbench.sessions.stopping import Advised
     from workbench.studies.attacks import AttackOutcome, AttackSpec
-    from workbench.studies.spec import StudySpec
-    from workbench.studies.study import Expected, StudyResult
+    from workbench.studies.study import Expected, StudyResult, StudySpec
 
 Points = list[tuple[list[int], list[float]]]
 PUBLISHED_EVERY = 0.5
@@ -202,15 +201,14 @@ def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[
         database: its address.
         run: id there.
     """
-    from workbench.sessions.rounds import Round
     from workbench.sessions.stopping import STOPPING, advise, replay
     from workbench.store import Store
-    from workbench.studies.runner import pool_of_run
+    from workbench.studies.runner import pool_of_run, stored_rounds
 
     trust_typed(spec.classifier, spec.policy, spec.options)
     report = Report(say)
     store = Store.open(database)
-    rounds = [Round.from_json(r.record) for r in store.rounds.all(run)]
+    rounds = stored_rounds(store, run)
     pool, history = pool_of_run(store.runs.get(run)), []
     for entry in replay(spec, pool, rounds, lambda fraction, objective: report.should_stop()):
         history.append(entry)
@@ -329,14 +327,12 @@ def state_of_run(say: Say, spec: RunSpec, database: str, run: str, number: int) 
         number: of the round.
     """
     from workbench.sessions.insight import run_model
-    from workbench.sessions.rounds import Round
     from workbench.store import Store
-    from workbench.studies.runner import pool_of_run
+    from workbench.studies.runner import pool_of_run, stored_rounds
 
     trust_typed(spec.classifier, spec.policy, spec.options)
     store = Store.open(database)
-    rounds = [Round.from_json(r.record) for r in store.rounds.all(run)]
-    return run_model(spec, pool_of_run(store.runs.get(run)), rounds, number).state
+    return run_model(spec, pool_of_run(store.runs.get(run)), stored_rounds(store, run), number).state
 
 
 def random_runs(
@@ -398,9 +394,7 @@ def labels_written(say: Say, place: str, database: str, project: str, format: st
     """
     from workbench.exchange import write_labels
 
-    report = Report(say)
-    report(0.0, "opening the project")
-    session = opened(database, project)
+    report, session = _opening(say, database, project)
     with watched(report):
         return _written(place, lambda out: write_labels(out, session, format, what))
 
@@ -441,12 +435,21 @@ def stored_labels_written(say: Say, place: str, database: str, project: str) -> 
         return _written(place, lambda out: write_labels(out, labels, "csv"))
 
 
+def _opening(say: Say, database: str, project: str) -> tuple[Report, Session]:
+    report = Report(say)
+    report(0.0, "opening the project")
+    return report, opened(database, project)
+
+
+def _read(place: str, report: Report) -> bytes:
+    report(0.2, "reading the file")
+    return Path(place).read_bytes()
+
+
 def _packed(say: Say, place: str, database: str, project: str, write: Callable[[Path, Session], Any]) -> int:
     from workbench.exchange import write_zip
 
-    report = Report(say)
-    report(0.0, "opening the project")
-    session = opened(database, project)
+    report, session = _opening(say, database, project)
     with watched(report), TemporaryDirectory() as folder:
         write(Path(folder) / "written", session)
         tell(0.8, "packing it into one file")
@@ -498,11 +501,8 @@ def labels_looked_at(
     from workbench.exchange.imports import ColumnNeeded
     from workbench.exchange.questions import answers_several, read_answers
 
-    data = Path(place).read_bytes()
-    report = Report(say)
-    report(0.0, "opening the project")
-    session = opened(database, project)
-    report(0.2, "reading the file")
+    report, session = _opening(say, database, project)
+    data = _read(place, report)
     kind = kind or format_of(name, data)
     if not column and answers_several(data, session, kind):
         return Looked(answers=read_answers(data, session, kind))
@@ -547,11 +547,8 @@ def labels_taken_in(
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several, read_answers, take_answers
 
-    data = Path(place).read_bytes()
-    report = Report(say)
-    report(0.0, "opening the project")
-    session = opened(database, project).as_annotator(annotator)
-    report(0.2, "reading the file")
+    report, session = _opening(say, database, project)
+    session, data = session.as_annotator(annotator), _read(place, report)
     kind = kind or format_of(name, data)
     if not column and answers_several(data, session, kind):
         answers = read_answers(data, session, kind)
@@ -577,11 +574,8 @@ def predictions_looked_at(say: Say, place: str, database: str, project: str, nam
     """
     from workbench.exchange import plan_predictions
 
-    report = Report(say)
-    report(0.0, "opening the project")
-    session = opened(database, project)
-    report(0.2, "reading the file")
-    return plan_predictions(Path(place).read_bytes(), name, session)
+    report, session = _opening(say, database, project)
+    return plan_predictions(_read(place, report), name, session)
 
 
 def bundle_opened(

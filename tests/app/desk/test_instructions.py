@@ -13,7 +13,7 @@ from tests.app.desks import answer_next, desk_sync, operation
 from workbench.app.access import current
 from workbench.app.desk import instruction_sheet, requests, routes
 from workbench.app.desk.routes import instructions
-from workbench.documents.events import check_event
+from workbench.documents.projects import check_event
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.instructions import examples_of_all

@@ -26,8 +26,7 @@ from workbench.exchange.labels import OF_IMAGES
 from workbench.figures.finish import Cost, answers_needed, falling_bound
 from workbench.sessions import Session
 from workbench.sessions.finishing import Checks
-from workbench.sessions.measure import Evaluation
-from workbench.sessions.verdict import ModelVerdict
+from workbench.sessions.measure import Evaluation, ModelVerdict
 
 PETS = ["cat", "dog", "owl"]
 
@@ -254,7 +253,7 @@ def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[st
 
 
 def test_likely_errors_of_a_column_come_first(home: Path, tmp_path: Path) -> None:
-    from workbench.sessions.label_errors import doubtful_labels
+    from workbench.sessions.insight import doubtful_labels
 
     rng = np.random.default_rng(1)
     truth = rng.integers(3, size=200)

@@ -150,7 +150,7 @@ def test_a_worksheet_asks_what_the_lesson_asks() -> None:
 
 def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> None:
     from workbench.app.lessons import together
-    from workbench.sessions.oracle import ArrayOracle
+    from workbench.sessions.drawing import ArrayOracle
 
     pytest.importorskip("segno", reason="the extra `qr` is not installed")
     assert joining.qr_code("http://192.0.2.7:8501/lessons?class=1").startswith("<svg")

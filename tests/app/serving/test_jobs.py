@@ -8,7 +8,7 @@ from workbench.app.serving import fit_process
 from workbench.app.serving.jobs import Job, JobManager
 from workbench.errors import Cancelled, InputError
 from workbench.sessions import Session
-from workbench.sessions.oracle import ArrayOracle
+from workbench.sessions.drawing import ArrayOracle
 
 
 def blocked(gate: threading.Event):

@@ -15,8 +15,7 @@ from workbench.app.shell import labelling_speed
 from workbench.classifiers import CLASSIFIERS
 from workbench.figures.curves import learning_curve, summarise
 from workbench.sessions import Event, Session
-from workbench.sessions.measure import Evaluation
-from workbench.sessions.verdict import TOLD, ModelVerdict, class_recalls
+from workbench.sessions.measure import TOLD, Evaluation, ModelVerdict, class_recalls
 from workbench.store import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

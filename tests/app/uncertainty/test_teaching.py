@@ -20,7 +20,7 @@ from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
 from workbench.policies import POLICIES, variation_ratio
 from workbench.sessions import Session, insight
-from workbench.sessions.uncertainty import DOUBT
+from workbench.sessions.insight import DOUBT
 from workbench.studies import calibration
 
 

@@ -91,7 +91,7 @@ def network_address() -> str:
 @st.fragment(run_every=5.0)
 def presence_table(shared: Session) -> None:
     """People who are there and their speed; looks again by itself."""
-    from workbench.sessions.presence import LATELY, people_of
+    from workbench.sessions.people import LATELY, people_of
 
     with shared.log.snapshot():
         people, moment = people_of(shared.state, shared.log.events), datetime.now(UTC)

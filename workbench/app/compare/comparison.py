@@ -98,7 +98,7 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     Raises:
         InputError: what cannot be run is said before anything is.
     """
-    from workbench.sessions.policy import check_policy
+    from workbench.sessions.fitted_model import check_policy
 
     for policy in spec.policies:
         check_policy(policy, spec.classifiers[0])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def title_of_pool(name: str) -> str:
     """Name of a comparison's pool, for people."""
     from workbench.pools import POOLS
-    from workbench.sessions.answered import answered_title, is_answered
+    from workbench.sessions.spec import answered_title, is_answered
 
     if is_answered(name):
         return answered_title(name)
@@ -63,7 +63,7 @@ class Source:
 
 def _opened(source: Source) -> Source:
     from workbench.guesses import names_say_something, names_speak
-    from workbench.sessions.answered import answered_pool, is_answered
+    from workbench.sessions.spec import answered_pool, is_answered
 
     load = answered_pool if is_answered(source.pool) else _loaded
     pool = load(source.pool, source.options)
@@ -155,7 +155,7 @@ def answered_questions(project: str) -> dict[str, Source]:
     Args:
         project: id of one of its questions.
     """
-    from workbench.sessions.answered import FEWEST, answered_source
+    from workbench.sessions.spec import FEWEST, answered_source
 
     store, sources = Store.open(), {}
     for record in sorted(store.questions(project), key=lambda record: record.id != project):

@@ -67,14 +67,14 @@ def columns_of(asked: Sequence[Any]) -> list[str]:
     """Names of the columns among questions that were chosen."""
     if not asked:
         return []
-    from workbench.sessions.columns import columns_in
+    from workbench.sessions.questions import columns_in
 
     return columns_in(asked)
 
 
 def candidates(report: TableReport | None) -> list[str]:
     """Columns that can hold the answers to a question."""
-    from workbench.sessions.columns import MOST_CLASSES
+    from workbench.sessions.questions import MOST_CLASSES
 
     if report is None:
         return []

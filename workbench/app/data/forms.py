@@ -14,8 +14,8 @@ from workbench.app.access import auditing, current, login, sharing
 from workbench.app.shell import frame, widgets
 from workbench.app.words.text import show_error, verbatim
 from workbench.classifiers import CLASSIFIERS
+from workbench.documents.checking import limit_of, settings_of
 from workbench.documents.projects import WORTH, ProjectSettings
-from workbench.documents.settings import limit_of, settings_of
 from workbench.errors import InputError
 from workbench.policies import POLICIES
 from workbench.policies.effective import DEFAULT_POLICY, suggested

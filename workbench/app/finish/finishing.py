@@ -128,7 +128,7 @@ def ask_about(session: Session, items: list[int], how: str) -> None:
 
 def mend(session: Session, of: str) -> None:
     """Have the person asked about the labels of a column that are most likely wrong, the likeliest first."""
-    from workbench.sessions.label_errors import doubtful_labels
+    from workbench.sessions.insight import doubtful_labels
 
     with refused():
         with st.spinner("Looking for labels that their neighbours contradict"):

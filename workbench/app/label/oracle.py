@@ -29,7 +29,7 @@ def answer_by_oracle(session: Session, n: int) -> Job:
 
     def work(job: Job) -> int:
         from workbench.sessions import Event
-        from workbench.sessions.oracle import ArrayOracle
+        from workbench.sessions.drawing import ArrayOracle
 
         oracle = ArrayOracle(session.pool)
         n_answered = 0

@@ -48,7 +48,7 @@ def why(session: Session, ask: Ask) -> Reason:
     """Why this item is asked about now."""
     from workbench.policies import POLICIES
     from workbench.policies.registry import title_of
-    from workbench.sessions.policy import asking_policy
+    from workbench.sessions.fitted_model import asking_policy
 
     if given := words_of("roles").get(ask.role, {}).get("why"):
         return Reason(given)
@@ -131,7 +131,7 @@ def prepare(session: Session, model: FittedModel) -> None:
         model: that is about to be published.
     """
     from workbench.policies import POLICIES
-    from workbench.sessions.policy import asking_policy
+    from workbench.sessions.fitted_model import asking_policy
 
     policy, _ = asking_policy(model, str(session.settings["policy"]))
     if policy != "random" and policy in POLICIES:

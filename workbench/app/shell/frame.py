@@ -376,7 +376,7 @@ def _beside_what_is_written(opened: Session | None) -> None:
 
 def _error(opened: Session) -> None:
     from workbench.figures.curves import sparkline
-    from workbench.sessions.verdict import TOLD
+    from workbench.sessions.measure import TOLD
 
     evaluation = opened.predictions.evaluation
     if opened.model is None:

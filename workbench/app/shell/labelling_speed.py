@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from workbench.figures.curves import Curve
     from workbench.pools import Pool
     from workbench.sessions import Event, Round, Session
-    from workbench.sessions.measure import Evaluation
-    from workbench.sessions.verdict import ModelVerdict
+    from workbench.sessions.measure import Evaluation, ModelVerdict
     from workbench.store import ProjectState
 
 PAUSE = 180.0

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.sessions import Session
     from workbench.sessions.embedding import NeighbourMap
     from workbench.sessions.fitted_model import FittedModel
-    from workbench.sessions.uncertainty import UncertainItems
+    from workbench.sessions.insight import UncertainItems
 
 CLASS_VARIANCE = "class-variance"
 NEIGHBOURS = "neighbour-map"
@@ -78,21 +78,21 @@ def measures_for(model: FittedModel) -> dict[str, str]:
 
 def shown_as(measure: str, value: float) -> str:
     """A value of a measure for people: doubt in per cent."""
-    from workbench.sessions.uncertainty import DOUBT
+    from workbench.sessions.insight import DOUBT
 
     return percent(value, 0) if measure == DOUBT else f"{value:.3f}"
 
 
 def uncertain_items(view: View, open_items: Ints) -> UncertainItems:
     """Doubts of a model among the open items, and the groups worth labelling."""
-    from workbench.sessions import uncertainty
+    from workbench.sessions import insight
 
-    return computed(uncertainty.uncertain_items, view.model, open_items)
+    return computed(insight.uncertain_items, view.model, open_items)
 
 
 def next_question(session: Session, view: View, open_items: Ints) -> int | None:
     """The open item that the policy wants most under a model; None where it tells no item from another."""
-    from workbench.sessions.policy import asking_policy
+    from workbench.sessions.fitted_model import asking_policy
 
     model = session.model
     if model is None or model.uid != view.model.uid:
@@ -107,8 +107,7 @@ def next_question(session: Session, view: View, open_items: Ints) -> int | None:
 def words_of(measure: str) -> str:
     """Meaning of a high value of a measure, with its unit."""
     from workbench.policies import POLICIES
-    from workbench.sessions.insight import AGAINST_GUESS
-    from workbench.sessions.uncertainty import DOUBT
+    from workbench.sessions.insight import AGAINST_GUESS, DOUBT
 
     if measure == DOUBT:
         return "how probable the model finds it that its best class is wrong"

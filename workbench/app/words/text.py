@@ -112,7 +112,7 @@ def plural(n: int, one: str, many: str | None = None) -> str:
 
 def calibration_meaning(verdict: CalibrationVerdict, event: str = "") -> str:
     """The use of a model's percentages, by whether they are right; arguments as in `calibration_sentence`."""
-    from workbench.sessions.verdict import TOLD
+    from workbench.sessions.measure import TOLD
 
     n = verdict.error.n
     share = f"it is {event} in" if event else "it is right in"
@@ -151,7 +151,7 @@ def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
     Returns:
         "Says 90 %, is right 83 %: too sure (n = 359)."; a gap that chance alone can make is called one.
     """
-    from workbench.sessions.verdict import TOLD
+    from workbench.sessions.measure import TOLD
 
     confidence, share = percent(verdict.confidence, 0), percent(verdict.accuracy, 0)
     few = "too few to tell" if verdict.error.n < TOLD else "within chance"
