@@ -150,7 +150,8 @@ def guess(
     """Guesses of a project and their weights; add or switch off a source."""
     from shlex import quote as quoted
 
-    from workbench.exchange import plan_predictions, predictions_of
+    from workbench.exchange.imports import plan_predictions
+    from workbench.exchange.predictions import predictions_of
     from workbench.sessions.guessing import takes_guess, weight_words
     from workbench.sessions.people import picked_words
 

@@ -1,6 +1,7 @@
 """Options that several commands take."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic.fields import FieldInfo
@@ -40,6 +41,8 @@ TrustCode = Annotated[
     Option("--trust-code", help="Let the file name code (package.module:name), which then runs."),
 ]
 Seed = Annotated[int, Option(min=0, help="Of everything random.")]
+Workers = Annotated[int, Option(help="Processes, each with one thread.")]
+Model = Annotated[Path, Option(help="A run's bundle, or its model folder.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, and of the results the shortest form.")]
 Replace = Annotated[
     bool, Option("--replace", help="Write over a file that is there; never over an input or a pool.")

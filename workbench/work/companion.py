@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from workbench.errors import Cancelled, InputError
+from workbench.work.workers import child
 from workbench.writing import alone_in
 
 NICE = 5
 """How much later than this process it comes where both want the processor."""
-_HEAD = 8  # bytes that say how long a message is
 _LOOK = 0.1  # seconds between two looks at whether a call is to stop
 PATIENCE = 1.5
 """Seconds that a call which was asked to stop has for it; then the process is ended."""
@@ -228,16 +228,7 @@ class Companion:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            # what can be imported here can be there, wherever this was started from
-            path = os.pathsep.join(os.path.abspath(p) for p in sys.path)  # noqa: PTH100
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=os.environ | {"PYTHONPATH": path} | self._environment,
-                # Ctrl-C is this program's to answer
-                start_new_session=True,
-            )
+            self._process = child(__name__, environment=self._environment)
         return self._process
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
@@ -264,21 +255,16 @@ def _how(process: subprocess.Popen[bytes]) -> str:
 
 
 def _send(pipe: BinaryIO | Any, message: Any) -> None:
-    octets = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    pipe.write(len(octets).to_bytes(_HEAD, "big") + octets)
+    pipe.write(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
     pipe.flush()
 
 
 def _receive(pipe: BinaryIO | Any) -> Any:
-    octets = _exactly(pipe, int.from_bytes(_exactly(pipe, _HEAD), "big"))
-    return pickle.loads(octets)  # from the process that this one started, or that started this one
-
-
-def _exactly(pipe: BinaryIO | Any, n: int) -> bytes:
-    octets = pipe.read(n)
-    if len(octets) < n:
-        raise EOFError
-    return bytes(octets)
+    """The next message, of the process that this one started, or that started this one."""
+    try:
+        return pickle.load(pipe)
+    except pickle.UnpicklingError as error:  # cut short
+        raise EOFError from error
 
 
 # --------------------------------------------------------------------------- the other side

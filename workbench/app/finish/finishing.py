@@ -240,7 +240,7 @@ def _relabelled(session: Session) -> list[int]:
 
 def takeaway(session: Session, certificate: Any) -> None:
     """Downloads of the finished set and of the certificate."""
-    from workbench.exchange import FORMATS
+    from workbench.exchange.labels import FORMATS
 
     with widgets.row("finish-downloads"):
         file_format = format_box(session, "finish-format", width=150, label_visibility="collapsed")

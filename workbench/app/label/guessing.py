@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.app.serving.jobs import Job
-    from workbench.exchange import PredictionPlan
+    from workbench.exchange.imports import PredictionPlan
     from workbench.exchange.language_model import Questions, Server
     from workbench.exchange.predictions import Prediction
     from workbench.sessions import Session
