@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from workbench.cli.operands import (
+    OfQuestion,
+    Project,
+    Read,
+    Replace,
     answers_in,
     files_kept,
     pairs,
@@ -18,7 +22,6 @@ from workbench.cli.operands import (
     question_given,
     session_of,
 )
-from workbench.cli.options import OfQuestion, Project, Read, Replace
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from workbench.cli.operands import check_out, deliver, feature_sets, parse_settings, typed
-from workbench.cli.options import Model, PoolSet, Read, Replace, Seed, TrustCode
+from workbench.cli.operands import (
+    Model,
+    PoolSet,
+    Read,
+    Replace,
+    Seed,
+    TrustCode,
+    check_out,
+    deliver,
+    feature_sets,
+    parse_settings,
+    typed,
+)
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

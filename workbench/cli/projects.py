@@ -11,6 +11,15 @@ import typer
 from typer import Argument, Option
 
 from workbench.cli.operands import (
+    Guess,
+    OfQuestion,
+    PoolSet,
+    Project,
+    Read,
+    Replace,
+    Set,
+    Target,
+    TrustCode,
     answers_in,
     check_out,
     done,
@@ -23,19 +32,8 @@ from workbench.cli.operands import (
     say_notes,
     session_of,
     typed,
-    without_guesses,
-)
-from workbench.cli.options import (
-    Guess,
-    OfQuestion,
-    PoolSet,
-    Project,
-    Read,
-    Replace,
-    Set,
-    Target,
-    TrustCode,
     with_options,
+    without_guesses,
 )
 from workbench.documents.projects import ProjectSettings
 from workbench.errors import InputError

@@ -12,15 +12,6 @@ import typer
 from typer import Argument, Exit, Option
 
 from workbench.cli.operands import (
-    feature_sets,
-    given,
-    parse_settings,
-    print_table,
-    say_notes,
-    typed,
-    without_guesses,
-)
-from workbench.cli.options import (
     Guess,
     PoolSet,
     Quiet,
@@ -29,7 +20,14 @@ from workbench.cli.options import (
     Target,
     TrustCode,
     Workers,
+    feature_sets,
+    given,
+    parse_settings,
+    print_table,
+    say_notes,
+    typed,
     with_options,
+    without_guesses,
 )
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError

@@ -11,13 +11,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from workbench.errors import Cancelled, InputError
-from workbench.work.workers import child
 from workbench.writing import alone_in
 
 NICE = 5
@@ -37,6 +36,27 @@ class DiedError(Exception):
 
 class _WrongError(Exception):
     """Exception of a call, apart from what goes wrong between the processes."""
+
+
+def child(
+    module: str, *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """A Python process that runs a module, its standard input and output behind pipes.
+
+    Args:
+        module: that can be imported here; it can be there, wherever this program was started from.
+        arguments: of its command line.
+        environment: further variables for it.
+    """
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path)  # noqa: PTH100
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": path} | dict(environment or {}),
+        # Ctrl-C is this program's to answer
+        start_new_session=True,
+    )
 
 
 class Companion:

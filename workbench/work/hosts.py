@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.work.workers import child
+from workbench.work.companion import child
 
 _PATIENCE = 10.0
 # workers that watch themselves as closely as is usual: it costs more than it tells here

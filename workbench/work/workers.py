@@ -1,9 +1,7 @@
 """Workers: threads of this process, or processes of a Dask cluster, started here or elsewhere."""
 
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from time import monotonic
@@ -173,27 +171,6 @@ def core_count() -> int:
     if text.isdigit() and int(text) > 0:
         return int(text)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def child(
-    module: str, *arguments: str, environment: Mapping[str, str] | None = None
-) -> subprocess.Popen[bytes]:
-    """A Python process that runs a module, its standard input and output behind pipes.
-
-    Args:
-        module: that can be imported here; it can be there, wherever this program was started from.
-        arguments: of its command line.
-        environment: further variables for it.
-    """
-    path = os.pathsep.join(os.path.abspath(p) for p in sys.path)  # noqa: PTH100
-    return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": path} | dict(environment or {}),
-        # Ctrl-C is this program's to answer
-        start_new_session=True,
-    )
 
 
 @contextmanager
