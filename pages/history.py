@@ -15,7 +15,7 @@ from workbench.app.serving.caching import computed
 from workbench.app.shell import frame, labelling_speed, palette, widgets
 from workbench.app.words import acts
 from workbench.app.words.text import explain, plural, verbatim
-from workbench.exchange import label_table
+from workbench.exchange.rows import label_table
 from workbench.figures.curves import learning_curve
 from workbench.metrics.agreement import ENOUGH
 

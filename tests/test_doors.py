@@ -15,17 +15,11 @@ import pytest
 from benchmarks.trials._watch import watched
 from tests.databases import new_project
 from workbench.errors import InputError
-from workbench.exchange import (
-    BundleFolder,
-    import_labels,
-    labelled_items,
-    load_model,
-    open_bundle,
-    read_bundle,
-    wanted_by,
-    write_project_bundle,
-)
+from workbench.exchange.bundles import BundleFolder, labelled_items, read_bundle
 from workbench.exchange.files import json_text, sealed
+from workbench.exchange.imports import import_labels
+from workbench.exchange.models import load_model
+from workbench.exchange.projects import open_bundle, wanted_by, write_project_bundle
 from workbench.members import FolderMembers, ZipMembers, member_name
 from workbench.pools import feature_map_from_json, load_pool
 from workbench.sessions import RunSpec, Session
@@ -79,7 +73,7 @@ FUNCTIONS = {
         "BundleFolder._drop_half_line",
         "write_zip",
     }
-    | {"BundleFolder.rounds_kept", "BundleFolder.progress", "_run_held", "labelled_items"},
+    | {"BundleFolder.rounds_kept", "BundleFolder.progress", "_bundle_in"},
     "exchange/auditing.py": {"Audit.decided", "Audit.list_of_checks", "Audit._read", "read_certificate"},
     # pictures are bytes of the pool's own
     "exchange/files.py": {"sealed", "read_json", "packed", "put", "picture_of"},
@@ -218,7 +212,7 @@ def test_a_bundle_names_no_file_of_the_machine(
     assert (wanted.pool, wanted.files) == ((name, ()) if option == "name" else ("", (name,)))
     refused(lambda: open_bundle(bundle, store=store), outside)
     packed = io.BytesIO()
-    from workbench.exchange import write_zip
+    from workbench.exchange.bundles import write_zip
 
     write_zip(packed, bundle)
     refused(lambda: open_bundle(packed.getvalue(), store=store), outside)

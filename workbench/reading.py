@@ -166,6 +166,22 @@ def valid_texts(document: Any) -> Any:
     return document
 
 
+def with_texts(document: Any, change: Callable[[str], str]) -> Any:
+    """A document with every text changed but those that are keys.
+
+    Args:
+        document: a text, or lists and mappings of texts and other values.
+        change: gives a text in the place of one.
+    """
+    if isinstance(document, str):
+        return change(document)
+    if isinstance(document, Mapping):
+        return {key: with_texts(part, change) for key, part in document.items()}
+    if isinstance(document, list | tuple):
+        return type(document)(with_texts(part, change) for part in document)
+    return document
+
+
 def checked_texts(text: str, document: Any) -> Any:
     """The document of a JSON text with valid texts; nothing is looked through where all of them are."""
     return valid_texts(document) if _ESCAPED.search(text) or _ODD.search(text) else document

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from workbench.errors import InputError
+from workbench.reading import with_texts
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def typed(value: Any) -> Any:
     Args:
         value: a text, or lists and mappings of texts and other values.
     """
-    return _names(value, lambda text: CodeName(text) if _vouched_for(text) else text)
+    return with_texts(value, lambda text: CodeName(text) if ":" in text and _vouched_for(text) else text)
 
 
 def from_file(value: Any, where: str, *, trust_code: bool = False) -> Any:
@@ -210,24 +211,15 @@ def from_file(value: Any, where: str, *, trust_code: bool = False) -> Any:
     """
 
     def read(text: str) -> str:
+        if ":" not in text:
+            return text
         if trust_code or text in _trusted or _ANY in _trusted:
             return CodeName(text)
         marked = FileName(text)
         marked.where = where
         return marked
 
-    return _names(value, read)
-
-
-def _names(value: Any, change: Callable[[str], str]) -> Any:
-    """The value with every text that has a colon changed."""
-    if isinstance(value, str):
-        return change(value) if ":" in value else value
-    if isinstance(value, Mapping):
-        return {k: _names(v, change) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_names(v, change) for v in value)
-    return value
+    return with_texts(value, read)
 
 
 def vouched(name: str, where: str) -> str:

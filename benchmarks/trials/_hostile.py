@@ -273,7 +273,7 @@ def _parquets() -> Iterator[Reading]:
 
 
 def _label_files() -> Iterator[Reading]:
-    from workbench.exchange import import_labels
+    from workbench.exchange.imports import import_labels
     from workbench.pools import load_pool
 
     iris = load_pool("iris")

@@ -305,7 +305,7 @@ def sound() -> tuple[Reading, ...]:
     """Every reader with a sound file."""
     import pandas as pd
 
-    from workbench.exchange import import_labels
+    from workbench.exchange.imports import import_labels
     from workbench.pools import feature_map_from_json, inspect_table, load_pool, read_rows
     from workbench.reading import parse_json
 

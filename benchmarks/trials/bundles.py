@@ -25,17 +25,11 @@ from benchmarks.trials import Row
 from benchmarks.trials._watch import watched
 from benchmarks.trials.damaged import damage
 from workbench.errors import InputError
-from workbench.exchange import (
-    BundleFolder,
-    export_labels,
-    labelled_items,
-    load_model,
-    open_bundle,
-    read_bundle,
-    wanted_by,
-    write_project_bundle,
-)
+from workbench.exchange.bundles import BundleFolder, labelled_items, read_bundle
 from workbench.exchange.files import json_text, sealed
+from workbench.exchange.labels import export_labels
+from workbench.exchange.models import load_model
+from workbench.exchange.projects import open_bundle, wanted_by, write_project_bundle
 from workbench.pools import load_pool
 from workbench.sessions import ArrayOracle, RunSpec, Session
 from workbench.store import Store
@@ -159,7 +153,7 @@ def run_of(document: str, place: Path) -> Callable[[], Any]:
 
 def _project(place: Path) -> Callable[[], Any]:
     def use() -> None:
-        from workbench.exchange import is_project_bundle
+        from workbench.exchange.projects import is_project_bundle
 
         is_project_bundle(place / "project")
         wanted_by(place / "project")

@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.trials import Row
 from benchmarks.trials._sessions import CONSTANT, Child
 from workbench.errors import InputError
-from workbench.exchange import StoredLabels, label_table
+from workbench.exchange.rows import StoredLabels, label_table
 from workbench.registry import trust
 from workbench.sessions import Operation, Session
 from workbench.sessions.opening import relocate

@@ -20,7 +20,8 @@ import numpy as np
 
 from benchmarks.trials import Row
 from workbench.errors import InputError
-from workbench.exchange import export_labels, import_labels
+from workbench.exchange.imports import import_labels
+from workbench.exchange.labels import export_labels
 from workbench.exchange.projects import open_bundle, write_project_bundle
 from workbench.sessions import Event, Operation, Session
 from workbench.store import Store, fold

@@ -22,9 +22,10 @@ import numpy as np
 from benchmarks.trials import Row
 from workbench.csv_writing import FORMULA, plain_cell
 from workbench.errors import InputError
-from workbench.exchange import FORMATS, export_labels, import_labels, write_project_bundle
 from workbench.exchange.answers import IMPORTS
-from workbench.exchange.labels import OF_IMAGES
+from workbench.exchange.imports import import_labels
+from workbench.exchange.labels import FORMATS, OF_IMAGES, export_labels
+from workbench.exchange.projects import write_project_bundle
 from workbench.exchange.rows import CARRIED_BY
 from workbench.figures.export import numbers
 from workbench.pools import load_pool
@@ -252,8 +253,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _bundle(session: Session, folder: Path) -> None:
-    from workbench.exchange import zipped
-    from workbench.exchange.bundles import FORMAT
+    from workbench.exchange.bundles import FORMAT, zipped
     from workbench.exchange.files import read_sealed
     from workbench.members import FolderMembers
 

@@ -19,7 +19,7 @@ from workbench import simulate
 from workbench.classifiers import LargeMarginClassifier, as_classifier, make_classifier, protocols
 from workbench.classifiers.foreign import ForeignClassifier
 from workbench.errors import InputError
-from workbench.exchange import load_model
+from workbench.exchange.models import load_model
 from workbench.pools import load_pool
 from workbench.registry import CodeName
 from workbench.sessions import RunSpec

@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from tests.cli.calls import ROOT, call
-from workbench.cli.commands import app
+from workbench.cli.commands import COMMANDS, app
 from workbench.cli.operands import parse_settings
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
@@ -36,6 +36,10 @@ def test_help_is_there_for_every_command(capsys: pytest.CaptureFixture[str]) -> 
     out = capsys.readouterr().out
     for command in ("app", "run", "compare", "predict", "score", "export", "import", "doctor"):
         assert f"  {command} " in out
+    # each below the title of its group, in the groups' order
+    expected = [word for title, group in COMMANDS.items() for word in (f"{title}:", *group)]
+    lines = out[out.index(expected[0]) :].splitlines()
+    assert [line if line.endswith(":") else line.split()[0] for line in lines if line] == expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.calls import FAST, call, refused, table
 from tests.pools.features.test_shapes import photos
 from tests.pools.images.test_images import zipped
-from workbench.exchange import load_model
+from workbench.exchange.models import load_model
 from workbench.exchange.predictions import read_predictions
 from workbench.pools import load_pool
 from workbench.pools.features.shapes import ShapesFeatureMap

@@ -14,23 +14,22 @@ import numpy as np
 import pytest
 
 from tests.databases import new_project
+from tests.exchange.test_projects import zipped
 from tests.oracles import step
 from tests.sessions.fakes import FAKE
 from workbench.csv_writing import csv_text, plain_cell, safe_cell
 from workbench.errors import InputError
-from workbench.exchange import (
+from workbench.exchange import bundles
+from workbench.exchange.bundles import (
     BundleFolder,
-    bundles,
     labelled_items,
-    load_model,
     may_be_written,
     read_bundle,
-    save_model,
-    write_project_bundle,
     write_run_bundle,
-    zipped,
 )
 from workbench.exchange.files import json_text, sealed
+from workbench.exchange.models import load_model, save_model
+from workbench.exchange.projects import write_project_bundle
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import ArrayOracle, RunSpec, labelled_at
@@ -323,7 +322,7 @@ def test_a_saved_large_margin_model_predicts_without_tensorflow(tmp_path: Path) 
     np.save(tmp_path / "rows.npy", iris.features)
     np.save(tmp_path / "expected.npy", model.predict_proba(iris.features))
     code = (
-        "import sys, numpy as np; from workbench.exchange import load_model\n"
+        "import sys, numpy as np; from workbench.exchange.models import load_model\n"
         "saved = load_model(sys.argv[1] + '/m'); X = np.load(sys.argv[1] + '/rows.npy')\n"
         "p = saved.probabilities(saved.features(X))\n"
         "same = np.allclose(p, np.load(sys.argv[1] + '/expected.npy'), rtol=1e-10, atol=0)\n"

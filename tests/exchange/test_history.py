@@ -11,14 +11,10 @@ import pytest
 
 from tests.databases import new_project
 from workbench.errors import InputError
-from workbench.exchange import (
-    CARRIED_BY,
-    FORMATS,
-    export_labels,
-    import_labels,
-    plan_import,
-)
 from workbench.exchange.answers import IMPORTS
+from workbench.exchange.imports import import_labels, plan_import
+from workbench.exchange.labels import FORMATS, export_labels
+from workbench.exchange.rows import CARRIED_BY
 from workbench.pools import load_pool
 from workbench.sessions import Session
 from workbench.sessions.operations import Operation

@@ -11,7 +11,8 @@ from PIL import Image
 
 from tests.cli.calls import call, refused
 from workbench.errors import InputError
-from workbench.exchange import export_labels, open_bundle, write_project_bundle
+from workbench.exchange.labels import export_labels
+from workbench.exchange.projects import open_bundle, write_project_bundle
 from workbench.pools.instructions import carried_instructions, markdown_of, read_instructions
 from workbench.sessions import Session
 from workbench.sessions.instructions import examples_of_all

@@ -22,7 +22,8 @@ import pytest
 
 from tests.exchange import of_other_programs
 from tests.exchange.test_scopes import photos, project
-from workbench.exchange import export_labels, import_labels
+from workbench.exchange.imports import import_labels
+from workbench.exchange.labels import export_labels
 from workbench.exchange.questions import read_answers, take_answers
 
 __all__ = ["photos"]

@@ -9,8 +9,9 @@ import pytest
 
 from workbench.documents.projects import check_event
 from workbench.errors import InputError
-from workbench.exchange import import_labels, label_table
+from workbench.exchange.imports import import_labels
 from workbench.exchange.questions import read_answers
+from workbench.exchange.rows import label_table
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool, TextItems
 from workbench.sessions import Session
@@ -243,7 +244,7 @@ def test_pictures_are_found_by_their_files_names() -> None:
 
 def test_ones_own_export_taken_in_again_changes_nothing(start: Callable[..., Session]) -> None:
     from tests.sessions.conftest import answer
-    from workbench.exchange import export_labels
+    from workbench.exchange.labels import export_labels
 
     session = start()
     answer(session, load_pool("iris"), 16)

@@ -14,9 +14,10 @@ import pytest
 from PIL import Image
 
 from workbench.errors import InputError
-from workbench.exchange import FORMATS, export_labels, import_labels, label_table
 from workbench.exchange.answers import IMPORTS, format_of
-from workbench.exchange.rows import flat
+from workbench.exchange.imports import import_labels
+from workbench.exchange.labels import FORMATS, export_labels
+from workbench.exchange.rows import flat, label_table
 from workbench.pools import load_pool
 from workbench.sessions import Session
 from workbench.sessions.operations import Operation

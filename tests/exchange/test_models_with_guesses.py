@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workbench.exchange import load_model
+from workbench.exchange.models import load_model
 from workbench.guesses import guesses_of, stacked
 from workbench.sessions import RunSpec
 from workbench.studies import run

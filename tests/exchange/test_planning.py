@@ -7,7 +7,7 @@ import pytest
 
 from workbench.cli.projects import import_project
 from workbench.errors import InputError
-from workbench.exchange import plan_import
+from workbench.exchange.imports import plan_import
 from workbench.sessions import Session
 from workbench.store import Store
 

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from workbench.errors import InputError
-from workbench.exchange import load_model, open_bundle, predictions_of, read_predictions, write_project_bundle
+from workbench.exchange.models import load_model
+from workbench.exchange.predictions import predictions_of, read_predictions
+from workbench.exchange.projects import open_bundle, write_project_bundle
 from workbench.pools import load_pool
 from workbench.sessions import RunSpec, Session
 from workbench.store import Store

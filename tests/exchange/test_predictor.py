@@ -17,7 +17,7 @@ from workbench import numpy_predictor
 from workbench.classifiers import make_classifier
 from workbench.cli.projects import export_project
 from workbench.errors import InputError
-from workbench.exchange import SavedModel
+from workbench.exchange.models import SavedModel
 from workbench.exchange.predictor import write_predictor
 from workbench.guesses import SavedGuesses, guesses_of, stacked
 from workbench.pools import load_pool, read_rows

@@ -13,10 +13,13 @@ import pytest
 from tests.databases import new_project
 from tests.oracles import step
 from tests.pools.test_texts import table
+from workbench.certificates import Promise
 from workbench.errors import InputError
-from workbench.exchange import is_project_bundle, open_bundle, wanted_by, write_project_bundle, zipped
+from workbench.exchange.bundles import write_zip
 from workbench.exchange.files import json_text, sealed
+from workbench.exchange.projects import is_project_bundle, open_bundle, wanted_by, write_project_bundle
 from workbench.sessions import ArrayOracle, Session
+from workbench.sessions.checks import Candidates, plan_of
 from workbench.sessions.operations import Operation
 from workbench.store import Store
 
@@ -28,6 +31,18 @@ def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[St
     yield here, there
     here.close()
     there.close()
+
+
+def zipped(folder: Path) -> bytes:
+    buffer = io.BytesIO()
+    write_zip(buffer, folder)
+    return buffer.getvalue()
+
+
+def write_without_pool(folder: Path, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.exchange.projects.MAX_POOL", 0)
+        write_project_bundle(folder, session)
 
 
 def busy(pool: str, store: Store, **more: object) -> Session:
@@ -94,14 +109,16 @@ def test_a_project_comes_back_with_all_its_history(tmp_path: Path, stores: tuple
     assert open_bundle(tmp_path / "c", store=there, name="Third").name == "Third"
 
 
-def test_the_pool_travels_with_it(tmp_path: Path, stores: tuple[Store, Store]) -> None:
+def test_the_pool_travels_with_it(
+    tmp_path: Path, stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
     here, there = stores
     place = tmp_path / "mine" / "rows.csv"
     place.parent.mkdir()
     place.write_text("a,b,label\n" + "".join(f"{i},{i * 7 % 13},{'xy'[i % 2]}\n" for i in range(40)))
     session = busy(str(place), here, target="label")
     write_project_bundle(tmp_path / "b", session)
-    write_project_bundle(tmp_path / "bare", session, with_pool=False)
+    write_without_pool(tmp_path / "bare", session, monkeypatch)
     moved = tmp_path / "elsewhere.csv"
     shutil.move(place, moved)
     made = open_bundle(tmp_path / "b", store=there)
@@ -159,6 +176,14 @@ def test_a_bundle_makes_nobody_ask_another_host(
     assert asked, "a person who names the set is answered"
 
 
+def plan_about(items: list[int]) -> dict[str, object]:
+    """Payload of an event that froze labels of these items, whatever they are."""
+    none = np.zeros(len(items))
+    candidates = Candidates("model", np.array(items), none.astype(int), none, ("x",), 0, (none, none))
+    ids = [str(item) for item in range(len(items))]
+    return plan_of(Promise(len(items), 0.05, 0.95, (len(items),)), candidates, ids, "a" * 64)
+
+
 def damaged(folder: Path, kind: str) -> None:
     run = folder / "run.json"
     if kind == "cut":
@@ -174,6 +199,8 @@ def damaged(folder: Path, kind: str) -> None:
         lines = (folder / "events.jsonl").read_text().splitlines()
         event = json.loads(lines[-1])
         event |= {"payload": [1]} if kind == "payload" else {"kind": "no such"} if kind == "kind" else {}
+        if kind == "frozen":
+            event = {**event, "kind": "checks-started", "payload": plan_about([0, -1])}
         if kind == "item":
             event = {**event, "kind": "note", "payload": {"item": 10_000, "text": "x"}}
         (folder / "events.jsonl").write_text("\n".join([*lines[:-1], json.dumps(event)]))
@@ -189,6 +216,7 @@ def damaged(folder: Path, kind: str) -> None:
         ("payload", r"line \d+ is damaged: 'payload' is \[1\]"),
         ("kind", "no such"),
         ("item", "names an item there is not"),
+        ("frozen", "names an item there is not"),
     ],
 )
 def test_a_damaged_bundle_is_one_sentence(
@@ -218,12 +246,12 @@ def test_a_zip_writes_nothing_outside_of_its_folder(
 
 
 def test_where_the_pool_lies_is_asked_only_where_the_bundle_does_not_say(
-    tmp_path: Path, stores: tuple[Store, Store]
+    tmp_path: Path, stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "own.csv").write_text("a,class\n" + "".join(f"{i},{'xy'[i % 2]}\n" for i in range(40)))
     own = new_project(stores[0], str(tmp_path / "own.csv"), target="class")
     write_project_bundle(tmp_path / "with", own)
-    write_project_bundle(tmp_path / "without", own, with_pool=False)
+    write_without_pool(tmp_path / "without", own, monkeypatch)
     write_project_bundle(tmp_path / "named", new_project(stores[0], "iris"))
     found = {name: wanted_by(zipped(tmp_path / name)).pool for name in ("with", "without", "named")}
     assert found == {"with": "", "without": str(tmp_path / "own.csv"), "named": ""}

@@ -13,9 +13,10 @@ from tests.pools.features.test_shapes import photos
 from tests.pools.images.test_images import zipped
 from workbench.app.words import acts
 from workbench.errors import InputError
-from workbench.exchange import export_labels, open_bundle, write_project_bundle
 from workbench.exchange.answers import format_of
 from workbench.exchange.imports import plan_import
+from workbench.exchange.labels import export_labels
+from workbench.exchange.projects import open_bundle, write_project_bundle
 from workbench.exchange.questions import Answers, answers_several, read_answers, take_answers
 from workbench.sessions import Operation, Session
 from workbench.sessions.operations import SKIPPED

@@ -13,9 +13,10 @@ from PIL import Image
 from tests.databases import new_project
 from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
-from workbench.exchange import FORMATS, SCOPES, export_labels, import_labels, label_table
 from workbench.exchange.answers import IMPORTS
-from workbench.exchange.labels import OF_IMAGES, class_folders, labelling_config
+from workbench.exchange.imports import import_labels
+from workbench.exchange.labels import FORMATS, OF_IMAGES, class_folders, export_labels, labelling_config
+from workbench.exchange.rows import SCOPES, label_table
 from workbench.pools import load_pool
 from workbench.pools.images import photos as photo_room
 from workbench.pools.tables.uses import COLUMNS

@@ -16,18 +16,12 @@ from benchmarks.trials import exports
 from tests.databases import KINDS, database, new_project
 from workbench.csv_writing import NUMBER, csv_text, plain_cell, safe_cell
 from workbench.errors import InputError
-from workbench.exchange import (
-    FORMATS,
-    SCOPES,
-    export_labels,
-    import_labels,
-    open_bundle,
-    write_project_bundle,
-)
 from workbench.exchange import labels as labels_room
-from workbench.exchange.labels import OF_IMAGES, FileNames, class_folders
+from workbench.exchange.imports import import_labels
+from workbench.exchange.labels import FORMATS, OF_IMAGES, FileNames, class_folders, export_labels
 from workbench.exchange.predictions import read_predictions
-from workbench.exchange.rows import CARRIED_BY
+from workbench.exchange.projects import open_bundle, write_project_bundle
+from workbench.exchange.rows import CARRIED_BY, SCOPES
 from workbench.pools import load_pool, read_rows
 from workbench.pools.pool import ImageItems
 from workbench.reading import parse_json, valid_text, valid_texts

@@ -17,8 +17,8 @@ from PIL import Image
 from benchmarks.trials import _sound
 from benchmarks.trials.wild_files import WildFile, files
 from workbench.errors import InputError
-from workbench.exchange import import_labels
 from workbench.exchange.answers import format_of
+from workbench.exchange.imports import import_labels
 from workbench.pools import inspect_table, load_pool, read_rows
 from workbench.pools.formats import jsons
 

@@ -18,8 +18,8 @@ from tests.oracles import step
 from tests.sessions.fakes import FAKE
 from workbench.certificates import Certificate, Labelled, Promise, has_second_look, verify
 from workbench.errors import InputError
-from workbench.exchange import open_bundle, write_project_bundle
 from workbench.exchange.auditing import read_finished
+from workbench.exchange.projects import open_bundle, write_project_bundle
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.checks import frozen_of
 from workbench.sessions.finish_state import last_frozen, machine_part

@@ -199,7 +199,7 @@ def test_labels_tables_files_and_the_model_come_out(tmp_path: Path) -> None:
             session.export(form, tmp_path / "deep" / "labels.csv" / "below.csv")
     with pytest.raises(InputError, match="cannot be written: File exists"):
         session.export("model", tmp_path / "deep" / "labels.csv")
-    from workbench.exchange import load_model
+    from workbench.exchange.models import load_model
 
     rows = frame().head(7).drop(columns="label")
     assert session.model is not None
@@ -308,7 +308,7 @@ def test_the_names_at_the_top_are_those_below() -> None:
 def test_two_spellings_of_the_same_letters_are_one_name(tmp_path: Path, store: Store) -> None:
     """One key, as typed in one piece or as a letter and its accent; what was written stays."""
     from workbench.app.desk.finding import find
-    from workbench.exchange import import_labels
+    from workbench.exchange.imports import import_labels
     from workbench.guesses import of_classes
 
     typed, composed = "the\u0301", "th\u00e9"

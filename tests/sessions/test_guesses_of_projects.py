@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from workbench.errors import InputError
-from workbench.exchange import label_table, load_model, open_bundle, write_project_bundle
+from workbench.exchange.models import load_model
+from workbench.exchange.projects import open_bundle, write_project_bundle
+from workbench.exchange.rows import label_table
 from workbench.sessions import RunSpec, Session, guessing
 from workbench.sessions.guessing import said_of, weight_words
 from workbench.sessions.operations import Operation

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from workbench.errors import InputError
-from workbench.exchange import label_table
+from workbench.exchange.rows import label_table
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.instruction_texts import SIDE, as_kept
 from workbench.sessions.instructions import examples_of_all

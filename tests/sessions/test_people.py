@@ -8,7 +8,7 @@ import pytest
 from tests.sessions.fakes import FAKE
 from workbench.cli import labelling
 from workbench.errors import InputError
-from workbench.exchange import label_table
+from workbench.exchange.rows import label_table
 from workbench.sessions import Session
 from workbench.sessions.asking import Questions
 from workbench.sessions.people import first_guesses, shown_people, training_of

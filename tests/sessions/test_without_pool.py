@@ -10,8 +10,8 @@ import pytest
 
 from workbench import cli
 from workbench.errors import InputError
-from workbench.exchange import StoredLabels, export_labels, label_table
-from workbench.exchange.labels import COLUMNS
+from workbench.exchange.labels import COLUMNS, export_labels
+from workbench.exchange.rows import StoredLabels, label_table
 from workbench.sessions import Session
 from workbench.sessions.opening import relocate
 from workbench.store import Store

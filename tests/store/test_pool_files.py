@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from tests.databases import new_project
 from workbench.errors import StorageError
+from workbench.reading import with_texts
 from workbench.sessions import Session
 from workbench.store import Store, database
 from workbench.store.pool_files import _moved, found_here, keep_upload
@@ -21,7 +23,7 @@ def test_a_path_is_moved_where_it_starts_a_text_or_stands_in_it() -> None:
         "with": ["images:/old/home/pools/b", "/old/homely/c.csv", "plain", 3, None],
         "windows": "C:\\old\\pools\\d.csv",
     }
-    assert _moved(document, ["/old/home", "C:\\old"], "/new") == {
+    assert with_texts(document, partial(_moved, old=["/old/home", "C:\\old"], new="/new")) == {
         "spec": "/new/pools/a.csv",
         "with": ["images:/new/pools/b", "/old/homely/c.csv", "plain", 3, None],
         "windows": "/new/pools/d.csv",

@@ -4,8 +4,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from workbench.cli.operands import done, print_table, project_named
-from workbench.cli.options import Project
+from workbench.cli.operands import Project, done, print_table, project_named
 from workbench.errors import InputError
 from workbench.reading import cut, listed
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from workbench.cli.operands import files_kept, parse_settings, project_named
-from workbench.cli.options import Project, Read, Replace
+from workbench.cli.operands import Project, Read, Replace, files_kept, parse_settings, project_named
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

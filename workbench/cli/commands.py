@@ -1,15 +1,76 @@
 """The commands: each reads its options and calls one function of the package."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Exit, Option
+from typer.core import TyperGroup
 
 from workbench.cli import access, certified, labelling, machine, models, projects, runs
 from workbench.cli.doctor import doctor
 
+COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Begin here": {
+        "app": machine.serve_app,
+        "help": machine.help_page,
+        "doctor": doctor,
+    },
+    "A project that people label": {
+        "new": projects.new_project,
+        "projects": projects.projects,
+        "import": projects.import_project,
+        "guess": labelling.guess,
+        "questions": labelling.questions,
+        "instructions": labelling.instructions,
+        "people": labelling.people,
+        "finish": certified.finish_project,
+        "export": projects.export_project,
+        "open": projects.open_project,
+        "relocate": projects.relocate,
+        "delete": projects.delete_project,
+    },
+    "Labels made elsewhere": {
+        "audit": certified.audit_file,
+        "verify": certified.verify_file,
+    },
+    "Experiments and models": {
+        "run": runs.run,
+        "compare": runs.compare,
+        "reproduce": runs.reproduce,
+        "predict": models.predict,
+        "score": models.score,
+        "pools": machine.pools,
+        "classifiers": machine.classifiers,
+        "policies": machine.policies,
+    },
+    "A server, and what it keeps": {
+        "access": access.access,
+        "key": access.program_keys,
+        "log": access.audit_log,
+        "backup": projects.backup,
+        "restore": projects.restore,
+    },
+}
+"""Title of a group -> name on the command line -> function, in the order of `workbench --help`."""
+
+
+class GroupedCommands(TyperGroup):
+    """The commands by the titles of `COMMANDS`."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write them, in columns that begin at one place."""
+        width = max(map(len, self.commands))
+        for title, group in COMMANDS.items():
+            rows = [
+                (name, self.commands[name].get_short_help_str(formatter.width - width - 6)) for name in group
+            ]
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in rows])
+
+
 app = typer.Typer(
+    cls=GroupedCommands,
     name="workbench",
     help="Label less and see why.",
     add_completion=True,
@@ -35,38 +96,6 @@ def start(
         machine.serve_app()
 
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "app": machine.serve_app,
-    "pools": machine.pools,
-    "classifiers": machine.classifiers,
-    "policies": machine.policies,
-    "doctor": doctor,
-    "run": runs.run,
-    "compare": runs.compare,
-    "reproduce": runs.reproduce,
-    "predict": models.predict,
-    "score": models.score,
-    "new": projects.new_project,
-    "open": projects.open_project,
-    "projects": projects.projects,
-    "import": projects.import_project,
-    "export": projects.export_project,
-    "relocate": projects.relocate,
-    "delete": projects.delete_project,
-    "backup": projects.backup,
-    "restore": projects.restore,
-    "questions": labelling.questions,
-    "instructions": labelling.instructions,
-    "guess": labelling.guess,
-    "people": labelling.people,
-    "access": access.access,
-    "key": access.program_keys,
-    "log": access.audit_log,
-    "verify": certified.verify_file,
-    "audit": certified.audit_file,
-    "help": machine.help_page,
-    "finish": certified.finish_project,
-}
-"""Name on the command line -> function, in the order of `workbench --help`."""
-for name, command in COMMANDS.items():
-    app.command(name)(command)
+for group in COMMANDS.values():
+    for name, command in group.items():
+        app.command(name)(command)

@@ -13,28 +13,15 @@ from typing import Any
 
 from typer import Exit
 
-_LIBRARIES = (
-    "tensorflow",
-    "gpflow",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "pandas",
-    "streamlit",
-    "plotly",
-    "sqlalchemy",
-    "setuptools",
-)
 _Finding = tuple[str, str]
 """A value, and the problem with it."""
-_THREADS = ("WORKBENCH_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def doctor() -> None:
     """Check this installation: versions, folders, browser, threads, one tiny fit."""
     from workbench import __version__
-    from workbench.versions import version_of
+    from workbench.versions import LIBRARIES, THREADS, version_of
     from workbench.work.companion import Companion
 
     problems, companion, fits = [], Companion("doctor"), SimpleQueue[_Finding]()
@@ -54,13 +41,13 @@ def doctor() -> None:
         say("workbench", __version__)
         say("python", sys.version.split()[0], "" if is_known else "needs 3.11, 3.12 or 3.13")
         say("system", platform.platform())
-        for name in _LIBRARIES:
+        for name in (*LIBRARIES, "setuptools"):
             installed = version_of(name)
             say(name, installed or "-", "" if installed else "not installed: run `make run` again")
         for subject, check in _CHECKS.items():
             say(subject, *_tried(check))
         say("processors", os.cpu_count())
-        settings = [f"{name}={os.environ[name]}" for name in _THREADS if os.environ.get(name)]
+        settings = [f"{name}={os.environ[name]}" for name in THREADS if os.environ.get(name)]
         say("threads set", ", ".join(settings) or "none (one for fits)")
         say("tiny fit", *fits.get())
     finally:

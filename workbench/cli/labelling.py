@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from workbench.cli.operands import (
+    OfQuestion,
+    Project,
+    Read,
+    Replace,
     answers_in,
     files_kept,
     pairs,
@@ -18,7 +22,6 @@ from workbench.cli.operands import (
     question_given,
     session_of,
 )
-from workbench.cli.options import OfQuestion, Project, Read, Replace
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -150,7 +153,8 @@ def guess(
     """Guesses of a project and their weights; add or switch off a source."""
     from shlex import quote as quoted
 
-    from workbench.exchange import plan_predictions, predictions_of
+    from workbench.exchange.imports import plan_predictions
+    from workbench.exchange.predictions import predictions_of
     from workbench.sessions.guessing import takes_guess, weight_words
     from workbench.sessions.people import picked_words
 

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from workbench.cli.operands import print_table, typed
-from workbench.cli.options import TrustCode
+from workbench.cli.operands import TrustCode, print_table, typed
 
 
 def serve_app(

@@ -9,19 +9,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from workbench.cli.operands import check_out, deliver, feature_sets, parse_settings, typed
-from workbench.cli.options import PoolSet, Read, Replace, Seed, TrustCode
+from workbench.cli.operands import (
+    Model,
+    PoolSet,
+    Read,
+    Replace,
+    Seed,
+    TrustCode,
+    check_out,
+    deliver,
+    feature_sets,
+    parse_settings,
+    typed,
+)
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from workbench.exchange import SavedModel
+    from workbench.exchange.models import SavedModel
 
 _BESIDE = 10  # classes up to which probabilities stand beside the prediction
 
 
 def predict(
     file: Annotated[Path, Argument(help="CSV, Parquet, NPY or NPZ with the columns of the pool.")],
-    model: Annotated[Path, Option(help="A run's bundle, or its model folder.")],
+    model: Model,
     out: Annotated[Path | None, Option(help="CSV to write; printed unless given.")] = None,
     probabilities: Annotated[bool, Option("--probabilities", help="Add a column for each class.")] = False,
     read: Read = None,
@@ -67,7 +78,7 @@ def predict(
 
 def _model(folder: Path, read: list[str] | None) -> tuple[SavedModel, dict[str, Any]]:
     """A saved model as it takes rows that are read so, and the options of reading."""
-    from workbench.exchange import load_model
+    from workbench.exchange.models import load_model
     from workbench.pools.features.table import TableFeatureMap
 
     saved, options = load_model(folder), parse_settings(read or [], "--read")
@@ -99,7 +110,7 @@ def _rows_and_ids(file: Path, saved: SavedModel, options: dict[str, Any]) -> tup
 
 def score(
     pool: Annotated[str, Option(help="A name, a file, or a folder of Parquet files.")],
-    model: Annotated[Path, Option(help="A run's bundle, or its model folder.")],
+    model: Model,
     policy: Annotated[str, Option(help="A name or package.module:function.")] = "margin",
     top: Annotated[int, Option(help="How many items to print.")] = 100,
     pool_set: PoolSet = None,
@@ -168,7 +179,7 @@ def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any,
 
 def _labelled_by(model: Path, pool: str) -> list[int]:
     """Items the run behind the model has labels of, where it ran on this very pool."""
-    from workbench.exchange import labelled_items
+    from workbench.exchange.bundles import labelled_items
 
     trained_on, items = labelled_items(model)
     same = trained_on == pool or (trained_on and Path(trained_on).resolve() == Path(pool).resolve())

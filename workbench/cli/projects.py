@@ -11,6 +11,15 @@ import typer
 from typer import Argument, Option
 
 from workbench.cli.operands import (
+    Guess,
+    OfQuestion,
+    PoolSet,
+    Project,
+    Read,
+    Replace,
+    Set,
+    Target,
+    TrustCode,
     answers_in,
     check_out,
     done,
@@ -23,19 +32,8 @@ from workbench.cli.operands import (
     say_notes,
     session_of,
     typed,
-    without_guesses,
-)
-from workbench.cli.options import (
-    Guess,
-    OfQuestion,
-    PoolSet,
-    Project,
-    Read,
-    Replace,
-    Set,
-    Target,
-    TrustCode,
     with_options,
+    without_guesses,
 )
 from workbench.documents.projects import ProjectSettings
 from workbench.errors import InputError
@@ -141,7 +139,7 @@ def open_project(
     name: Annotated[str | None, Option(help="Of the project; the bundle's unless given.")] = None,
 ) -> None:
     """Make a project of the bundle of one, with all its history."""
-    from workbench.exchange import open_bundle
+    from workbench.exchange.projects import open_bundle
 
     options = parse_settings(pool_set or [], "--pool-set")
     record = open_bundle(bundle, pool=pool, pool_options=options, name=name)
@@ -183,7 +181,8 @@ def import_project(
     ] = False,
 ) -> None:
     """Take labels made elsewhere into a project."""
-    from workbench.exchange import format_of, plan_import
+    from workbench.exchange.answers import format_of
+    from workbench.exchange.imports import plan_import
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several
 
@@ -298,14 +297,10 @@ def export_project(
     trust_code: TrustCode = False,
 ) -> None:
     """The labelled set of a project, its whole record (bundle), or its model for NumPy alone (predictor)."""
-    from workbench.exchange import (
-        FORMATS,
-        StoredLabels,
-        export_labels,
-    )
     from workbench.exchange.exporting import BUNDLE, PREDICTOR, export_to
-    from workbench.exchange.labels import NEED_POOL
+    from workbench.exchange.labels import FORMATS, NEED_POOL, export_labels
     from workbench.exchange.questions import PREDICTED
+    from workbench.exchange.rows import StoredLabels
     from workbench.sessions import Session
 
     typed(trust_code=trust_code)

@@ -12,15 +12,6 @@ import typer
 from typer import Argument, Exit, Option
 
 from workbench.cli.operands import (
-    feature_sets,
-    given,
-    parse_settings,
-    print_table,
-    say_notes,
-    typed,
-    without_guesses,
-)
-from workbench.cli.options import (
     Guess,
     PoolSet,
     Quiet,
@@ -28,7 +19,15 @@ from workbench.cli.options import (
     Set,
     Target,
     TrustCode,
+    Workers,
+    feature_sets,
+    given,
+    parse_settings,
+    print_table,
+    say_notes,
+    typed,
     with_options,
+    without_guesses,
 )
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
@@ -91,7 +90,7 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
     """One run, its progress and its result."""
     import numpy as np
 
-    from workbench.exchange import load_model
+    from workbench.exchange.models import load_model
     from workbench.sessions.measure import ENOUGH
     from workbench.sessions.notebooks import error_words
     from workbench.studies import run
@@ -194,7 +193,7 @@ def compare(
     study: Annotated[
         Path | None, Option(metavar="FILE", help="A TOML file with these settings instead.")
     ] = None,
-    workers: Annotated[int, Option(help="Processes, each with one thread.")] = 1,
+    workers: Workers = 1,
     scheduler: Annotated[str | None, Option(help="Address of a Dask scheduler whose workers run it.")] = None,
     out: Annotated[
         Path | None,
@@ -223,20 +222,20 @@ def compare(
         more = [option for option in given(context) if option not in free]
         if more:
             raise InputError(f"--study has all settings; leave out {more[0]}.")
-        run_comparison(load_study(study), out=out, quiet=quiet, workers=workers, scheduler=scheduler)
-        return
-    spec = StudySpec(
-        name="" if out is None else out.name,
-        pools=tuple(pool or ["digits"]),
-        classifiers=tuple(classifier or ["large-margin"]),
-        policies=tuple(policy or ["variation-ratio", "random"]),
-        seeds=seeds,
-        options=options,
-        target=target,
-        pool_options=of_pool,
-        guess=tuple(guess or ()),
-        **settings,
-    )
+        spec = load_study(study)
+    else:
+        spec = StudySpec(
+            name="" if out is None else out.name,
+            pools=tuple(pool or ["digits"]),
+            classifiers=tuple(classifier or ["large-margin"]),
+            policies=tuple(policy or ["variation-ratio", "random"]),
+            seeds=seeds,
+            options=options,
+            target=target,
+            pool_options=of_pool,
+            guess=tuple(guess or ()),
+            **settings,
+        )
     run_comparison(spec, out=out, quiet=quiet, workers=workers, scheduler=scheduler)
 
 
@@ -391,7 +390,7 @@ def reproduce(
     quick: Annotated[bool, Option("--quick", help="Fewer sets, rows and seeds: minutes.")] = False,
     max_rows: Annotated[int | None, Option(help="At most this many rows of a data set.")] = None,
     max_seeds: Annotated[int | None, Option(help="At most this many seeds.")] = None,
-    workers: Annotated[int, Option(help="Processes, each with one thread.")] = 1,
+    workers: Workers = 1,
     out: Annotated[
         Path, Option(metavar="FOLDER", help="Reports and finished parts; goes on after a kill.")
     ] = Path("reproduction"),

@@ -14,12 +14,11 @@ import os
 import platform
 import shutil
 import sys
-import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import workbench
 from workbench.arrays import Array
@@ -27,12 +26,11 @@ from workbench.csv_writing import csv_text, plain_cell
 from workbench.documents import runs as documents
 from workbench.documents.checking import checked
 from workbench.errors import InputError
-from workbench.exchange.files import ADVICE, Sealed, json_text, read_json, read_sealed, sealed
-from workbench.exchange.models import save_model, saved_guesses
+from workbench.exchange.files import ADVICE, Sealed, json_text, packed, put, read_json, read_sealed, sealed
+from workbench.exchange.models import kept_of_pool, save_model
 from workbench.members import FolderMembers
 from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
 from workbench.pools.instructions import FILE, PICTURES
-from workbench.pools.neighbours.graph import saved_way
 from workbench.pools.pool import Pool
 from workbench.reading import cut, parse_json, reading
 from workbench.sessions.instruction_texts import picked_now
@@ -45,11 +43,8 @@ from workbench.store.events import Event
 from workbench.store.fold import EventFold
 from workbench.store.processes import Lease, is_alive, this_process
 from workbench.store.project_state import ProjectState
-from workbench.versions import version_of
+from workbench.versions import LIBRARIES, THREADS, version_of
 from workbench.writing import alone_in, sweep, sync_folder, write_whole
-
-if TYPE_CHECKING:
-    pass
 
 FORMAT = 3
 _PARTIAL = ".partial"
@@ -59,17 +54,6 @@ CODE_BOOK = "codebook.csv"
 _PARTS = (
     *("model", "pool", *_TABLES, CODE_BOOK, FILE, PICTURES, "timings.csv", "environment.json"),
     *("events.jsonl", "rounds.jsonl", "project.json", "items.npz", "state.npz"),
-)
-_LIBRARIES = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "tensorflow",
-    "gpflow",
-    "pandas",
-    "streamlit",
-    "plotly",
-    "sqlalchemy",
 )
 
 
@@ -290,11 +274,12 @@ def write_run_bundle(
         options=spec.options,
         classes=pool.classes,
         n_labelled=rounds[-1].n_labelled,
-        pool=pool.name,
-        guesses=saved_guesses(pool, {"sources": [{"source": source} for source in spec.guess]}, pool.classes),
-        **saved_way(pool, seen_of(pool, state)),
-        id_column=pool.id_column,
-        reading=pool.reading,
+        **kept_of_pool(
+            pool,
+            {"sources": [{"source": source} for source in spec.guess]},
+            pool.classes,
+            seen_of(pool, state),
+        ),
     )
     write_whole(place / "rounds.csv", rounds_csv(rounds))
     write_whole(place / "events.csv", _run_events(pool, rounds))
@@ -363,13 +348,17 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
 
 def _run_held(place: Path) -> Sealed:
     """The document of a run's bundle, with the files that it lists."""
-    bundle = read_sealed(FolderMembers(place), "run.json", f"The bundle in {place}", FORMAT)
+    bundle = _bundle_in(place)
     if bundle.document.get("kind") != "run":
         project = bundle.document.get("kind") == "project"
         more = " It is a project's: workbench open opens it." if project else ""
         raise InputError(f"{place} does not hold the bundle of a run.{more}")
     checked(documents.RunBundle, bundle.document, f"{bundle.what}: run.json", ADVICE)
     return bundle
+
+
+def _bundle_in(place: Path) -> Sealed:
+    return read_sealed(FolderMembers(place), "run.json", f"The bundle in {place}", FORMAT)
 
 
 def _table(bundle: Sealed, name: str) -> csv.DictReader[str]:
@@ -434,36 +423,26 @@ def labelled_items(folder: Path | str) -> tuple[str, list[int]]:
     place = Path(folder)
     if not (place / "run.json").is_file():
         return "", []
-    bundle = read_sealed(FolderMembers(place), "run.json", f"The bundle in {place}", FORMAT)
+    bundle = _bundle_in(place)
     if bundle.document.get("kind") != "run":
         return "", []
-    with reading(f"The bundle in {place} is damaged: it", advice=ADVICE):
+    with reading(f"{bundle.what} is damaged: it", advice=ADVICE):
         items = {int(row["item"]) for row in _table(bundle, "events.csv") if row["kind"] == "label"}
         return str(bundle.document["spec"]["pool"]), sorted(items)
 
 
-def zipped(folder: Path | str) -> bytes:
-    """A folder as one ZIP file; the same files give the same bytes."""
-    buffer = io.BytesIO()
-    write_zip(buffer, folder)
-    return buffer.getvalue()
-
-
 def write_zip(out: IO[bytes], folder: Path | str) -> None:
-    """Write a folder as one ZIP file, a block at a time; the bytes are those of `zipped`.
+    """Write a folder as one ZIP file, a block at a time; the same files give the same bytes.
 
     Args:
         out: an open file.
         folder: whose files go in, with those of its folders.
     """
     members = FolderMembers(folder)
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, size in members.sizes.items():
-            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            info.external_attr = 0o644 << 16
-            info.compress_type, info.file_size = zipfile.ZIP_DEFLATED, size
-            with members.opened(name) as file, archive.open(info, "w") as member:
-                shutil.copyfileobj(file, member, 1 << 20)
+    with packed(out) as archive:
+        for name in members.sizes:
+            with members.opened(name) as file:
+                put(archive, name, file)
 
 
 def code_book_csv(state: ProjectState, ids: Sequence[Any]) -> str:
@@ -544,12 +523,9 @@ def environment() -> dict[str, Any]:
         "python": sys.version.split()[0],
         "system": platform.platform(),
         "processors": os.cpu_count(),
-        "threads": {
-            name: os.environ.get(name)
-            for name in ("WORKBENCH_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        },
+        "threads": {name: os.environ.get(name) for name in THREADS},
         "libraries": {"workbench-labels": workbench.__version__}
-        | {name: version_of(name) for name in _LIBRARIES},
+        | {name: version_of(name) for name in LIBRARIES},
     }
 
 

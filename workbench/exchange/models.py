@@ -20,7 +20,7 @@ from workbench.guesses import SavedGuesses
 from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json
 from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
-from workbench.pools.neighbours.graph import COLUMN, SmoothedFeatureMap, View, saved_way
+from workbench.pools.neighbours.graph import COLUMN, Seen, SmoothedFeatureMap, View, saved_way
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.reading import cut, reading
 from workbench.registry import from_file
@@ -123,15 +123,24 @@ class SavedModel:
         return [self.classes[code] for code in codes]
 
 
-def saved_guesses(pool: Pool, chosen: Mapping[str, Any], classes: Sequence[str]) -> SavedGuesses | None:
-    """Prior mean of a model on new rows, or None where it began with nothing.
+def kept_of_pool(
+    pool: Pool, chosen: Mapping[str, Any], classes: Sequence[str], seen: Seen | None
+) -> dict[str, Any]:
+    """What a saved model keeps of the pool it was fitted on, as `save_model` and `SavedModel` take it.
 
     Args:
         pool: it was fitted on.
-        chosen: {"sources", "guidance"}, as fits record them.
+        chosen: {"sources", "guidance"} of what it begins with, as fits record them.
         classes: by code.
+        seen: the features as it sees them; None for those of the pool.
     """
-    return SavedGuesses.of(pool, chosen, classes) if chosen.get("sources") else None
+    return {
+        "pool": pool.name,
+        "guesses": SavedGuesses.of(pool, chosen, classes) if chosen.get("sources") else None,
+        "id_column": pool.id_column,
+        "reading": pool.reading,
+        **saved_way(pool, seen),
+    }
 
 
 def save_model(
@@ -225,11 +234,7 @@ def save_model_of(
         options=settings["options"],
         classes=model.classes,
         n_labelled=model.n_labelled,
-        pool=session.pool.name,
-        guesses=saved_guesses(session.pool, settings["guess"], model.classes),
-        **saved_way(session.pool, model.seen),
-        id_column=session.pool.id_column,
-        reading=session.pool.reading,
+        **kept_of_pool(session.pool, settings["guess"], model.classes, model.seen),
     )
 
 
@@ -266,6 +271,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
         arguments = {key: value for key, value in options.items() if key != "neighbours"}
         unfitted = make_classifier(name, **arguments)
         arrays = bytes_to_arrays(data)
+        leans = Smoothing.of_state(arrays).strength
     try:
         estimator = unfitted.set_state(without_smoothing(arrays))
     except InputError:
@@ -287,8 +293,6 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
     if _NEIGHBOURS in archive:
         with reading(f"{title} is damaged: its list of neighbours", advice=ADVICE):
             view = View.from_arrays(bytes_to_arrays(archive.read(_NEIGHBOURS)))
-    with reading(f"{title} is damaged: it", advice=ADVICE):
-        leans = Smoothing.of_state(arrays).strength
     if not leans.startswith(COLUMN) and leans != ("none" if view is None else view.name):
         raise InputError(f"{title} is damaged: it lacks the neighbours that it leans on. {ADVICE}")
     about = n_labelled, pool, fields.note, guesses, view, fields.id_column, fields.reading

@@ -25,7 +25,7 @@ from workbench.classifiers.svgp import SVGPClassifier
 from workbench.engine.kernels import GPflowKernel
 from workbench.errors import InputError
 from workbench.exchange.bundles import may_be_written
-from workbench.exchange.models import SavedModel, saved_guesses
+from workbench.exchange.models import SavedModel, kept_of_pool
 from workbench.guesses.names import Terms, descriptions
 from workbench.pools.features.numbers import ImageFeatureMap, NumberMap
 from workbench.pools.features.pieces import LONGEST, PiecesFeatureMap
@@ -33,7 +33,7 @@ from workbench.pools.features.shapes import ShapesFeatureMap
 from workbench.pools.features.table import NumberColumn, TableFeatureMap, TextColumn
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.formats.npy_files import arrays_to_bytes
-from workbench.pools.neighbours.graph import STRENGTHS, saved_way
+from workbench.pools.neighbours.graph import STRENGTHS
 from workbench.pools.pool import FeatureMap
 from workbench.writing import write_whole
 
@@ -119,10 +119,7 @@ def predictor_of(session: Session) -> SavedModel:
         model.classes,
         model.estimator,
         n_labelled=model.n_labelled,
-        pool=session.pool.name,
-        guesses=saved_guesses(session.pool, settings["guess"], model.classes),
-        **saved_way(session.pool, model.seen),
-        reading=session.pool.reading,
+        **kept_of_pool(session.pool, settings["guess"], model.classes, model.seen),
     )
 
 

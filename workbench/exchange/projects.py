@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from workbench.exchange.bundles import (
     rounds_csv,
     timings_csv,
 )
-from workbench.exchange.files import ADVICE, MAX_DOCUMENT, Sealed, json_text, read_sealed, sealed
+from workbench.exchange.files import ADVICE, MAX_DOCUMENT, Sealed, json_text, packed, put, read_sealed, sealed
 from workbench.exchange.instructions import instruction_files
 from workbench.exchange.models import save_model_of
 from workbench.exchange.rows import label_table
@@ -73,20 +72,21 @@ _POOL = "pool"
 _MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 
 
-def write_project_bundle(folder: Path | str, session: Session, *, with_pool: bool = True) -> None:
+def write_project_bundle(folder: Path | str, session: Session) -> None:
     """Write a project with all its history: settings, events, fits, the last model, and its pool's file.
+
+    Files of more than `MAX_POOL` bytes stay where they are.
 
     Args:
         folder: made where it is not there.
         session: of the project.
-        with_pool: put the pool's file in too, where it is one of at most `MAX_POOL` bytes.
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     sweep(place)
     session = session.questions.first
     project, model = _as_of_now(session)
-    record, stored = project.record, project.state
+    record = project.record
     events = [event for event in project.events if event.question is not None or event.counts_in(0)]
     state, rounds = fold(events), [Round.from_json(r.record) for r in project.rounds]
     if model is not None:
@@ -102,30 +102,19 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     write_whole(place / "timings.csv", timings_csv(rounds))
     write_whole(place / "environment.json", json_text(environment()))
     # for opening it again
-    histories = _write_history(place, "", project)
-    for number, history in enumerate(project.others, start=1):
+    histories: list[str] = []
+    for number, history in enumerate((project, *project.others)):
         histories += _write_history(place, _folder(number), history)
     ids = np.asarray([str(key) for key in session.pool.items.ids], dtype=np.str_)
     write_whole(place / _ITEMS, arrays_to_bytes({"fingerprints": record.fingerprints, "ids": ids}))
     # inside a bundle every path is a member's name; what does not travel keeps the place it had
-    reference, inside = _with_pool(place, session) if with_pool else (dict(record.pool), [])
+    reference, inside = _with_pool(place, session)
     about = {
         "name": record.name,
-        "created": record.created,
-        "settings": dict(record.settings),
         "pool": reference,
         "feature_map": dict(record.feature_map),
-        "state_of": None if stored is None else stored[0],
-        **_asked(record),
-        "questions": [
-            {
-                **_asked(question.record),
-                "created": question.record.created,
-                "settings": dict(question.record.settings),
-                "state_of": None if question.state is None else question.state[0],
-            }
-            for question in project.others
-        ],
+        **_question_document(project),
+        "questions": [_question_document(question) for question in project.others],
     }
     write_whole(place / _PROJECT, json_text(about))
     settings = {k: v for k, v in {**record.settings, **state.model}.items() if k != "test"}
@@ -157,12 +146,21 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
 
 
 def _folder(number: int) -> str:
-    """The folder of a further question's history."""
-    return f"questions/{number}/"
+    """The folder of a question's history; that of the first one is the bundle's own."""
+    return f"questions/{number}/" if number else ""
 
 
-def _asked(record: ProjectRecord) -> dict[str, Any]:
-    return {"question": record.question, "kind": record.kind, "aside": record.aside}
+def _question_document(question: WholeProject) -> dict[str, Any]:
+    """A question of a project as `QuestionBeside` reads it."""
+    record = question.record
+    return {
+        "question": record.question,
+        "kind": record.kind,
+        "aside": record.aside,
+        "created": record.created,
+        "settings": dict(record.settings),
+        "state_of": None if question.state is None else question.state[0],
+    }
 
 
 def _write_history(place: Path, folder: str, project: WholeProject) -> list[str]:
@@ -302,8 +300,8 @@ def _members(source: Path | str | bytes) -> Iterator[Members]:
     if file.is_folder:
         yield FolderMembers(file.path, file.name)
         return
-    with file.zipped("a zip of a bundle") as packed:
-        members = ZipMembers(packed, file.name)
+    with file.zipped("a zip of a bundle") as archive:
+        members = ZipMembers(archive, file.name)
         heads = [name for name in members.sizes if PurePosixPath(name).name == "run.json"]
         if not heads:
             raise InputError(f"{file.name} does not hold the bundle of a project.")
@@ -332,45 +330,39 @@ def _opened(
             "",
             str(name or header.name)[:200],
             {"name": header.pool.name, "options": dict(header.pool.options)},
-            dict(about["settings"]),
+            {},
             header.created,
             fingerprints=_array(arrays, "fingerprints", "u"),
             feature_map=dict(header.feature_map),
-            **_asked_in(header),
         )
-        first = _history_of(bundle, "", record, header.state_of)
-        histories = []
-        for number, (question, document) in enumerate(
-            zip(header.questions, about.get("questions", ()), strict=True), 1
-        ):
-            other_record = replace(
-                record, settings=dict(document["settings"]), created=question.created, **_asked_in(question)
-            )
-            histories.append(_history_of(bundle, _folder(number), other_record, question.state_of))
+        documents = (about, *about.get("questions", ()))
+        first, *others = [
+            _history_of(bundle, _folder(number), record, question, documents[number]["settings"])
+            for number, question in enumerate((header, *header.questions))
+        ]
         ids = [str(key) for key in _array(arrays, "ids", "U")]
         if len(ids) != len(record.fingerprints):
             raise InputError(f"{bundle.what} is damaged: {_ITEMS} holds other ids than items. {ADVICE}")
-    for history in (first, *histories):
+    for history in (first, *others):
         fits = [r.record for r in history.rounds]
         _check_items(list(history.events), fits, len(record.fingerprints), bundle.what)
     reference = _pool_of(bundle, record.pool, pool, pool_options)
     with reading(bundle.what, advice=ADVICE):
         loaded = load_as_saved(reference, record.feature_map)
     compare_fingerprints(record.fingerprints, loaded.fingerprints, name=Path(reference["name"]).name)
-    project = replace(
-        first, record=replace(record, pool=reference), item_ids=tuple(ids), others=tuple(histories)
-    )
+    first_record = replace(first.record, pool=reference)
+    project = replace(first, record=first_record, item_ids=tuple(ids), others=tuple(others))
     with reading(bundle.what, advice=ADVICE):
         _rehearse(project, loaded)
         return store.restore_project(project, owner)
 
 
-def _asked_in(question: QuestionBeside) -> dict[str, Any]:
-    return {"question": question.question, "kind": question.kind, "aside": question.aside}
-
-
-def _history_of(bundle: Sealed, folder: str, record: ProjectRecord, state_of: int | None) -> WholeProject:
-    """The events and fits of one question of a bundle."""
+def _history_of(
+    bundle: Sealed, folder: str, record: ProjectRecord, question: QuestionBeside, settings: Mapping[str, Any]
+) -> WholeProject:
+    """One question of a bundle with its events and fits; `record` is the project's."""
+    fields = {name: getattr(question, name) for name in ("created", "question", "kind", "aside")}
+    own_record, state_of = replace(record, settings=dict(settings), **fields), question.state_of
     events = _events(bundle, f"{folder}{_EVENTS}")
     state = None if state_of is None else (state_of, bytes_to_arrays(bundle.read(f"{folder}{_STATE}")))
     rounds = []
@@ -379,7 +371,7 @@ def _history_of(bundle: Sealed, folder: str, record: ProjectRecord, state_of: in
         number = checked(StoredRound, entry, at, ADVICE).number
         Round.from_json(entry["record"])
         rounds.append(RoundRecord(number, entry["record"]))
-    return WholeProject(record, tuple(events), tuple(rounds), state)
+    return WholeProject(own_record, tuple(events), tuple(rounds), state)
 
 
 def _rehearse(project: WholeProject, pool: Pool) -> None:
@@ -462,7 +454,7 @@ def _with_pool(place: Path, session: Session) -> tuple[dict[str, Any], list[str]
     options = dict(session.project.pool.get("options") or {})
     members: dict[str, str] = {}  # path -> member
 
-    def put(path: str, plain: str) -> Path:
+    def place_of(path: str, plain: str) -> Path:
         (place / _POOL).mkdir(exist_ok=True)
         # two of one name do not meet
         is_taken = any(member == f"{_POOL}/{plain}" for member in members.values())
@@ -472,22 +464,22 @@ def _with_pool(place: Path, session: Session) -> tuple[dict[str, Any], list[str]
     for path in (*([name] if "/" in name or "\\" in name else []), *files_in(options)):
         location = Path(path).expanduser()
         if location.is_file() and location.stat().st_size <= MAX_POOL and not path.lower().endswith(".onnx"):
-            shutil.copyfile(location, put(path, location.name))
+            shutil.copyfile(location, place_of(path, location.name))
         elif location.is_dir() and path == options.get("folder"):
-            _pack_pictures(FolderMembers(location), None, put, path)
+            _pack_pictures(FolderMembers(location), None, place_of, path)
     items = session.pool.items
     photos = items.photos if isinstance(items, PhotoItems) else None
     source = None if photos is None else photos.folder
     if photos is not None and isinstance(source, Pictures) and source.beside and name in members:
         options["folder"] = "beside the table"
         paths = [source.paths[cell] for cell in photos.paths if cell in source.paths]
-        if not _pack_pictures(FolderMembers(source.beside), paths, put, options["folder"]):
+        if not _pack_pictures(FolderMembers(source.beside), paths, place_of, options["folder"]):
             del options["folder"]
     return {"name": members.get(name, name), "options": with_files(options, members)}, list(members.values())
 
 
 def _pack_pictures(
-    members: FolderMembers, selection: Sequence[str] | None, put: Callable[[str, str], Path], path: str
+    members: FolderMembers, selection: Sequence[str] | None, place_of: Callable[[str, str], Path], path: str
 ) -> bool:
     """Put pictures of a folder into the bundle as one zip, where they are not too large together."""
     names = (
@@ -496,9 +488,9 @@ def _pack_pictures(
     names = sorted(set(names))
     if sum(members.size(name) for name in names) > MAX_POOL:
         return False
-    with zipfile.ZipFile(put(path, "pictures.zip"), "w", zipfile.ZIP_STORED) as packed:
+    with place_of(path, "pictures.zip").open("wb") as file, packed(file) as archive:
         for name in names:
-            packed.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), members.read(name))
+            put(archive, name, members.read(name), squeeze=False)
     return True
 
 
@@ -510,7 +502,7 @@ def _check_items(events: list[Event], rounds: Sequence[Mapping[str, Any]], n: in
             raise InputError(f"{label} is damaged: a fit names an item there is not. {ADVICE}")
     for event in events:
         frozen = frozen_items(event.payload).tolist() if event.kind == "checks-started" else ()
-        if max(event.n_items, 1 + max(frozen, default=-1)) > n:
+        if event.n_items > n or not all(0 <= item < n for item in frozen):
             raise InputError(f"{label} is damaged: an event names an item there is not. {ADVICE}")
 
 

@@ -49,30 +49,6 @@ NESTED = ("probabilities_when_asked", "probabilities_now", "label_by_person")
 
 
 @dataclass(frozen=True)
-class MachineLabel:
-    """A label that a certificate covers, with where it is from.
-
-    Attributes:
-        label: name of the class.
-        confidence: of whoever gave it, when it was frozen; NaN where none was said.
-        model: the fit, or the column.
-        certificate: id.
-    """
-
-    label: str
-    confidence: float
-    model: str
-    certificate: str
-
-    @property
-    def cells(self) -> dict[str, Any]:
-        """Its cells in a finished set."""
-        confidence = None if np.isnan(self.confidence) else round(self.confidence, 6)
-        of_it = {"model": self.model, "certificate": self.certificate, "confidence": confidence}
-        return {"label": self.label, "status": "certified", "source": "machine", **of_it}
-
-
-@dataclass(frozen=True)
 class StoredLabels:
     """The labels of a project without its pool, such as when that was moved or changed.
 
@@ -276,8 +252,7 @@ class LabelRows(RowsOut):
 
     def _finish(self, item: int, row: dict[str, Any]) -> None:
         """Source of the label; a machine's comes with all that is known of it, and nothing of a later fit."""
-        machine_label = self._machine.get(item)
-        row |= {"source": "person", "certificate": ""} if machine_label is None else machine_label.cells
+        row |= self._machine.get(item, {"source": "person", "certificate": ""})
 
     def _by_person(self, item: int) -> dict[str, str] | None:
         """Label of each person by themselves, of an item that several labelled."""
@@ -363,8 +338,8 @@ def _heaviest_first(session: Session) -> list[tuple[str, Ints]]:
     return [(source, guess.codes) for source, guess in pairs]
 
 
-def _certified(session: Session | StoredLabels) -> dict[int, MachineLabel]:
-    """Item -> label, of the machine's part of a finished set.
+def _certified(session: Session | StoredLabels) -> dict[int, dict[str, Any]]:
+    """Item -> its cells, of the machine's part of a finished set.
 
     Raises:
         InputError: no certificate stands.
@@ -375,10 +350,15 @@ def _certified(session: Session | StoredLabels) -> dict[int, MachineLabel]:
         raise InputError(
             f"No certificate stands, so there is no finished set yet.{why} Finish says what is to do."
         )
-    of, number, certificate = state.promise.of, state.frozen.round, str(state.certificate["id"])
-    whose = of if number < 0 else f"fit {number}"
+    of, number = state.promise.of, state.frozen.round
+    cells = {
+        "status": "certified",
+        "source": "machine",
+        "model": of if number < 0 else f"fit {number}",
+        "certificate": str(state.certificate["id"]),
+    }
     return {
-        item: MachineLabel(label, confidence, whose, certificate)
+        item: cells | {"label": label, "confidence": None if np.isnan(confidence) else round(confidence, 6)}
         for item, (label, confidence) in machine_part(state, session.state).items()
     }
 

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -72,6 +72,12 @@ class Database:
         # each statement of a server's shows its own moment anyway: no transaction to begin and to end for it
         return self._engine if self._is_file else self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
+    @retried
+    def _rows(self, query: Any) -> Sequence[Any]:
+        """All rows of a query."""
+        with self._read() as connection:
+            return connection.execute(query).all()
+
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
         """A connection whose reads all show the database as of one moment."""
@@ -101,6 +107,12 @@ class Database:
                 # cut off between the question and its answer: only the server knows
                 if number is None or not was_cut_off(error) or not self._committed(number):
                     raise
+
+    @retried
+    def _change(self, statement: Any) -> None:
+        """Execute one statement, as a transaction."""
+        with self._write() as connection:
+            connection.execute(statement)
 
     def _number(self, connection: Connection) -> int | None:
         """The server's number of a transaction; None for SQLite, whose commits fail or do not."""
@@ -142,6 +154,7 @@ class Tables:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._read, self._write = database._read, database._write
+        self._rows, self._change = database._rows, database._change
 
 
 def tables() -> Any:
@@ -318,8 +331,8 @@ class FairSemaphore:
     def __init__(self, places: int, seconds: float) -> None:
         self._free = places
         self._seconds = seconds
-        self._lock = threading.Lock()
-        self._waiting: deque[threading.Event] = deque()
+        self._changed = threading.Condition()
+        self._waiting: deque[object] = deque()
         self._holders: set[int] = set()
 
     @contextmanager
@@ -330,50 +343,31 @@ class FairSemaphore:
             StorageError: none was free all that time, or the thread holds one: it would wait for itself.
         """
         thread = threading.get_ident()
-        with self._lock:
+        with self._changed:
             if thread in self._holders:
                 raise StorageError("A change was begun within another one. Nothing of it was saved.")
-        self._take()
+            self._wait()
+            self._free -= 1
+            self._holders.add(thread)
         try:
-            with self._lock:
-                self._holders.add(thread)
             yield
         finally:
-            with self._lock:
+            with self._changed:
                 self._holders.discard(thread)
-            self._give_back()
-
-    def _take(self) -> None:
-        with self._lock:
-            if self._free and not self._waiting:
-                self._free -= 1
-                return
-            turn = threading.Event()
-            self._waiting.append(turn)
-        deadline = time.monotonic() + self._seconds
-        try:
-            come = turn.wait(max(0.0, deadline - time.monotonic()))
-        except BaseException:
-            if not self._leave(turn):
-                self._give_back()
-            raise
-        if not come and self._leave(turn):
-            raise StorageError(
-                f"Others have been writing to the database for {self._seconds:.0f} seconds. Nothing was "
-                "saved: do it again."
-            )
-
-    def _leave(self, turn: threading.Event) -> bool:
-        """Stop waiting; False where the turn has come meanwhile."""
-        with self._lock:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-                return True
-        return False
-
-    def _give_back(self) -> None:
-        with self._lock:
-            if self._waiting:
-                self._waiting.popleft().set()  # the place goes from hand to hand
-            else:
                 self._free += 1
+                self._changed.notify_all()
+
+    def _wait(self) -> None:
+        """Wait for a free place; whoever came first has it."""
+        turn = object()
+        self._waiting.append(turn)
+        try:
+            if self._changed.wait_for(lambda: self._free and self._waiting[0] is turn, self._seconds):
+                return
+        finally:
+            self._waiting.remove(turn)
+            self._changed.notify_all()
+        raise StorageError(
+            f"Others have been writing to the database for {self._seconds:.0f} seconds. Nothing was "
+            "saved: do it again."
+        )

@@ -490,7 +490,6 @@ class EventFold:
             items.sort(key=lambda i: self._items[i].since)
         self._count_uses(items)
         last = next(reversed(self._placed.values())) if self._placed else -1
-        last_learnt = self._placed[next(reversed(self._maps["training"]))] if self._maps["training"] else -1
         sort = mixed = False
         code_of = self._classes.code_of(self._gone)
         for item in items:
@@ -523,8 +522,7 @@ class EventFold:
                 learnt = item not in self._maps["evaluation"] and item not in self._maps["undecided"]
                 if learnt and item not in self._maps["training"]:
                     # one that was a tie, or came back: its place may be before others
-                    mixed = mixed or item_fold.since < last_learnt
-                    last_learnt = max(last_learnt, item_fold.since)
+                    mixed = mixed or item_fold.since < last
                 self._value("training", item, code if learnt else None)
         self._touched.clear()
         if self._recode:
@@ -554,17 +552,12 @@ class EventFold:
                 self._uses[vote.key] -= 1
             for vote in votes.values():
                 self._uses[vote.key] += 1
-            if len(votes) > 1:
-                self._several.add(item)
-            else:
-                self._several.discard(item)
-        removed_keys = self._classes.removed
-        if removed_keys:
-            removed_keys = self._classes.removed - {
-                self._classes.root(key) for key, n in self._uses.items() if n
-            }
-        if removed_keys != self._gone:
-            self._gone = frozenset(removed_keys)
+            (self._several.add if len(votes) > 1 else self._several.discard)(item)
+        gone = frozenset(self._classes.removed)
+        if gone:
+            gone -= {self._classes.root(key) for key, n in self._uses.items() if n}
+        if gone != self._gone:
+            self._gone = gone
             self._recode = True
 
     def _stand(self, item: int, votes: Mapping[str, Vote]) -> Vote:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -80,10 +80,6 @@ class LayeredMapping(Mapping[K, V]):
         yield from reversed(self._added)
         yield from (key for key in reversed(self._base) if key not in self._gone)
 
-    def keys(self) -> KeysView[K]:
-        """Keys, in order."""
-        return _Keys(self)
-
     def items(self) -> ItemsView[K, V]:
         """Keys and values, in order."""
         return _Items(self)
@@ -112,13 +108,6 @@ class LayeredMapping(Mapping[K, V]):
 
     def __repr__(self) -> str:
         return repr(dict(self.items()))
-
-
-class _Keys(KeysView[K]):
-    _mapping: LayeredMapping[K, Any]
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._mapping)
 
 
 class _Items(ItemsView[K, V]):

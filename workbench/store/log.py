@@ -108,7 +108,6 @@ class Log(Database):
             connection.info[NUMBER] = int(row[3])
         return row
 
-    @retried
     def contributors(self) -> dict[str, list[str]]:
         """Project id -> who decided something in any of its questions, in the order of their names."""
         from sqlalchemy import select
@@ -117,13 +116,10 @@ class Log(Database):
         people: dict[str, list[str]] = {}
         query = select(c.project, c.annotator).where(c.kind.in_(UNDOABLE)).distinct()
         query = query.order_by(c.project, c.annotator)
-        with self._read() as connection:
-            for row in connection.execute(query):
-                if row.annotator != SOURCE:
-                    people.setdefault(row.project, []).append(row.annotator)
+        for row in self._rows(query.where(c.annotator != SOURCE)):
+            people.setdefault(row.project, []).append(row.annotator)
         return people
 
-    @retried
     def stages(self) -> dict[str, dict[str, Any]]:
         """Project id -> its last fit, start of checks and certificate, by kind of event, the oldest first.
 
@@ -137,9 +133,8 @@ class Log(Database):
         query = select(c.project, c.kind, case((c.kind == "round", c.payload)).label("figures"))
         query = query.join(last, (c.project == last.c.project) & (c.id == last.c.id)).order_by(c.id)
         stages: dict[str, dict[str, Any]] = {}
-        with self._read() as connection:
-            for row in connection.execute(query):
-                stages.setdefault(row.project, {})[row.kind] = row.figures
+        for row in self._rows(query):
+            stages.setdefault(row.project, {})[row.kind] = row.figures
         return stages
 
 

@@ -2,10 +2,10 @@
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from workbench.errors import InputError
 from workbench.reading import valid_text
@@ -17,7 +17,6 @@ from workbench.store.events import SOURCE, now
 class People(Tables):
     """Those who were seen, by the key that the log-in knows them by."""
 
-    @retried
     def known_as(self, key: str, name: str, also: str = "", address: str = "") -> str:
         """The name that a person's events carry; the one they had when they were first seen.
 
@@ -36,35 +35,29 @@ class People(Tables):
         if name == SOURCE:  # what a pool brings is called so
             name = f"{name} ({also or key})"[:120]
         for candidate in (name, f"{name} ({also or key})"[:120], f"{name} {secrets.token_hex(4)}"):
-            with self._read() as connection:
-                rows = connection.execute(
-                    select(c.key, c.name, c.address).where(or_(c.key == key, c.name == candidate))
-                ).all()
+            query = select(c.key, c.name, c.address)
+            rows = self._rows(query.where(or_(c.key == key, c.name == candidate)))
             for row in rows:
                 if row.key == key:
                     if row.address != address:
-                        with self._write() as connection:
-                            connection.execute(t.people.update().where(c.key == key).values(address=address))
+                        self._change(t.people.update().where(c.key == key).values(address=address))
                     return str(row.name)
             if not rows:
-                with suppress(IntegrityError), self._write() as connection:
-                    connection.execute(
+                with suppress(IntegrityError):
+                    self._change(
                         t.people.insert().values(key=key, name=candidate, address=address, seen=now())
                     )
                     return candidate
                 return self.known_as(key, name, also, address)  # somebody was faster
         raise AssertionError("unreachable")
 
-    @retried
     def names(self) -> dict[str, str]:
         """Names of everybody who logged in once, by key."""
         from sqlalchemy import select
 
         c = tables().people.c
-        with self._read() as connection:
-            return {str(row.key): str(row.name) for row in connection.execute(select(c.key, c.name))}
+        return {str(row.key): str(row.name) for row in self._rows(select(c.key, c.name))}
 
-    @retried
     def address_of(self, key: str) -> str:
         """The address that the log-in last vouched for; "" where there is none.
 
@@ -74,8 +67,8 @@ class People(Tables):
         from sqlalchemy import select
 
         c = tables().people.c
-        with self._read() as connection:
-            return str(connection.execute(select(c.address).where(c.key == key)).scalar_one_or_none() or "")
+        rows = self._rows(select(c.address).where(c.key == key))
+        return str(rows[0].address) if rows else ""
 
 
 MOST_KEYS = 50  # of a project
@@ -137,46 +130,26 @@ class ProgramKeys(Tables):
             count = select(func.count()).where(t.program_keys.c.project == project)
             if connection.execute(count).scalar_one() >= MOST_KEYS:
                 raise InputError(f"A project has {MOST_KEYS} keys at most: revoke one that is not used.")
-            values = {
-                name: getattr(api_key, name)
-                for name in ("id", "project", "person", "name", "purpose", "created")
-            }
-            connection.execute(t.program_keys.insert().values(**values, digest=_digest(secret)))
+            connection.execute(t.program_keys.insert().values(**asdict(api_key), digest=_digest(secret)))
         return api_key, secret
 
-    @retried
     def of(self, project: str) -> list[ApiKey]:
         """The keys of a project, newest first."""
-        from sqlalchemy import select
-
         c = tables().program_keys.c
-        query = select(c.id, c.project, c.person, c.name, c.purpose, c.created, c.used)
-        with self._read() as connection:
-            rows = connection.execute(
-                query.where(c.project == project).order_by(c.created.desc(), c.id)
-            ).all()
-        return [ApiKey(*row) for row in rows]
+        query = _fields_of(ApiKey, c).where(c.project == project).order_by(c.created.desc(), c.id)
+        return [ApiKey(*row) for row in self._rows(query)]
 
-    @retried
     def holder(self, secret: str) -> ApiKey | None:
         """Whom a key stands for; None for one that is none, or was revoked. That it was used is noted."""
-        from sqlalchemy import select
-
-        c = tables().program_keys.c
-        query = select(c.id, c.project, c.person, c.name, c.purpose, c.created, c.used)
-        with self._read() as connection:
-            row = connection.execute(query.where(c.digest == _digest(secret))).one_or_none()
-        if row is None:
+        c = (t := tables()).program_keys.c
+        rows = self._rows(_fields_of(ApiKey, c).where(c.digest == _digest(secret)))
+        if not rows:
             return None
-        api_key = ApiKey(*row)
+        api_key = ApiKey(*rows[0])
         if _older(api_key.used):
-            with self._write() as connection:
-                connection.execute(
-                    tables().program_keys.update().where(c.id == api_key.id).values(used=now())
-                )
+            self._change(t.program_keys.update().where(c.id == api_key.id).values(used=now()))
         return api_key
 
-    @retried
     def revoke(self, project: str, key_id: str) -> ApiKey:
         """A key that opens nothing any more.
 
@@ -186,10 +159,16 @@ class ProgramKeys(Tables):
         api_key = next((key for key in self.of(project) if key.id == key_id), None)
         if api_key is None:
             raise InputError(f"The project has no key {key_id!r}.")
-        c = tables().program_keys.c
-        with self._write() as connection:
-            connection.execute(tables().program_keys.delete().where(c.project == project, c.id == key_id))
+        c = (t := tables()).program_keys.c
+        self._change(t.program_keys.delete().where(c.project == project, c.id == key_id))
         return api_key
+
+
+def _fields_of(record: type, columns: Any) -> Any:
+    """The query of the columns that are called as the fields of a record."""
+    from sqlalchemy import select
+
+    return select(*(columns[field.name] for field in fields(record)))
 
 
 def _digest(secret: str) -> str:
@@ -238,26 +217,11 @@ class AuditEntry:
 class Audit(Tables):
     """Audit for owners and administrators; nothing of it is ever changed."""
 
-    @retried
     def record(self, entry: AuditEntry) -> None:
         """Record that somebody did something, now."""
-        t = tables()
-        with self._write() as connection:
-            connection.execute(
-                t.audit.insert().values(
-                    id=secrets.token_hex(8),
-                    time=now(),
-                    person=entry.person,
-                    name=entry.name,
-                    what=entry.what,
-                    project=entry.project,
-                    called=entry.called,
-                    detail=entry.detail,
-                    octets=entry.octets,
-                )
-            )
+        values = asdict(entry) | {"id": secrets.token_hex(8), "time": now()}
+        self._change(tables().audit.insert().values(**values))
 
-    @retried
     def entries(
         self,
         *,
@@ -274,12 +238,8 @@ class Audit(Tables):
             what: one of `DEEDS`.
             most: so many entries; all of them unless given.
         """
-        from sqlalchemy import select
-
         c = tables().audit.c
         conditions = ((c.project, project), (c.person, person), (c.what, what))
-        query = select(c.what, c.name, c.person, c.project, c.called, c.detail, c.octets, c.time)
-        query = query.where(*(column == value for column, value in conditions if value is not None))
-        with self._read() as connection:
-            rows = connection.execute(query.order_by(c.time.desc(), c.id).limit(most)).all()
-        return [AuditEntry(*row) for row in rows]
+        chosen = (column == value for column, value in conditions if value is not None)
+        query = _fields_of(AuditEntry, c).where(*chosen).order_by(c.time.desc(), c.id).limit(most)
+        return [AuditEntry(*row) for row in self._rows(query)]

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.reading import with_texts
 from workbench.writing import private_folder, short_name, whole_file, workbench_home, write_whole
 
 FOLDER = "uploads"
@@ -59,17 +60,15 @@ def found_here(document: Any) -> Any:
     Args:
         document: such as a project's pool; what it names is looked for only where it is not there.
     """
-    if isinstance(document, dict):
-        return {key: found_here(value) for key, value in document.items()}
-    if isinstance(document, list):
-        return [found_here(value) for value in document]
-    if not isinstance(document, str) or FOLDER not in document:
-        return document
-    parts = _UPLOAD.fullmatch(document)
+    return with_texts(document, _found_here)
+
+
+def _found_here(text: str) -> str:
+    parts = _UPLOAD.fullmatch(text) if FOLDER in text else None
     if parts is None or Path(parts["path"]).exists():
-        return document
+        return text
     path = workbench_home() / FOLDER / parts["hash"] / parts["name"]
-    return f"{parts['before']}{path}{parts['after'] or ''}" if path.is_file() else document
+    return f"{parts['before']}{path}{parts['after'] or ''}" if path.is_file() else text
 
 
 def put_in(copy: sqlite3.Connection) -> int:
@@ -128,7 +127,7 @@ def take_out(copy: sqlite3.Connection) -> int:
     old = [str(path) for (path,) in copy.execute("SELECT path FROM pool_files_home")]
     for table, column in _NAMED_IN:
         for row, text in copy.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
-            document = json.dumps(_moved(json.loads(text), old, str(home)))
+            document = json.dumps(with_texts(json.loads(text), partial(_moved, old=old, new=str(home))))
             copy.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (document, row))
     copy.execute("DROP TABLE pool_files")
     copy.execute("DROP TABLE pool_files_home")
@@ -156,16 +155,11 @@ def _spellings(path: Path) -> list[str]:
     return list(dict.fromkeys((str(path), str(path.resolve()))))
 
 
-def _moved(value: Any, old: list[str], new: str) -> Any:
-    """A JSON document whose texts name files of another home, naming those of this one."""
-    if isinstance(value, dict):
-        return {key: _moved(element, old, new) for key, element in value.items()}
-    if isinstance(value, list):
-        return [_moved(element, old, new) for element in value]
-    if isinstance(value, str):
-        for folder in old:
-            at = value.find(folder)
-            rest = value[at + len(folder) :].replace("\\", "/")
-            if at >= 0 and rest.startswith("/"):
-                return value[:at] + new + rest
-    return value
+def _moved(text: str, old: list[str], new: str) -> str:
+    """A text that names a file of another home, naming that of this one."""
+    for folder in old:
+        at = text.find(folder)
+        rest = text[at + len(folder) :].replace("\\", "/")
+        if at >= 0 and rest.startswith("/"):
+            return text[:at] + new + rest
+    return text

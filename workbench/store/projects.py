@@ -130,7 +130,6 @@ class Projects(Log):
             insert_question(connection, family, question_id, new, max(row.position for row in rows) + 1)
         return question_id
 
-    @retried
     def questions(self, project_id: str) -> list[ProjectSummary]:
         """The questions of a project in their order, also those put aside.
 
@@ -208,7 +207,6 @@ class Projects(Log):
             feature_map=row.feature_map,
         )
 
-    @retried
     def named(self, project: str, question: str | None = None) -> ProjectSummary:
         """The project with this id, or the only one with this name, by its first question that is asked.
 
@@ -245,12 +243,10 @@ class Projects(Log):
             raise InputError(f"{len(matches)} projects are called {project!r}; give the id: {ids}.")
         return matches[0]
 
-    @retried
     def projects(self) -> list[ProjectSummary]:
         """All projects, newest first, each by its first question, without what grows with their pools."""
         return self._summaries()
 
-    @retried
     def summary(self, project_id: str) -> ProjectSummary | None:
         """A project or question without what grows with its pool; None where there is none with this id."""
         summaries = self._summaries(tables().questions.c.id == project_id)
@@ -263,11 +259,9 @@ class Projects(Log):
         p, q = (t := tables()).projects.c, t.questions.c
         octets = func.length(p.fingerprints).label("octets")
         query = joined(octets).where(q.id == q.project if which is None else which)
-        with self._read() as connection:
-            rows = connection.execute(query.order_by(q.created.desc(), q.id)).all()
+        rows = self._rows(query.order_by(q.created.desc(), q.id))
         return [ProjectSummary(**summary_of(row), n_items=int(row.octets) // 8) for row in rows]
 
-    @retried
     def n_answers(self, project_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Items with a label, over all questions that are asked, and how many questions these are.
 
@@ -288,7 +282,6 @@ class Projects(Log):
         """Items with a label: as the list says, else counted."""
         return fold(self.events(project.id)).n_labelled if project.n_labelled is None else project.n_labelled
 
-    @retried
     def item_ids(self, project_id: str) -> list[str]:
         """[N] the source's ids of a project's items.
 
@@ -299,11 +292,10 @@ class Projects(Log):
 
         t = tables()
         ids = select(t.projects.c.item_ids).join_from(t.questions, t.projects)
-        with self._read() as connection:
-            packed = connection.execute(ids.where(t.questions.c.id == project_id)).scalar_one_or_none()
-        if packed is None:
+        rows = self._rows(ids.where(t.questions.c.id == project_id))
+        if not rows:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
-        return unpack_ids(packed)
+        return unpack_ids(rows[0].item_ids)
 
     @retried
     def update_project(

@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,6 @@ class Runs(Tables):
         self._at_work: set[str] = set()
         self._lease: Lease | None = None
 
-    @retried
     def start(
         self,
         spec: Mapping[str, Any],
@@ -42,26 +42,13 @@ class Runs(Tables):
         study: str | None = None,
     ) -> RunRecord:
         """Store a new run, owned by this process."""
-        t = tables()
         moment = now()
         run_id = secrets.token_hex(6)
-        with self._write() as connection:
-            connection.execute(
-                t.runs.insert().values(
-                    id=run_id,
-                    spec=dict(spec),
-                    fingerprint=fingerprint,
-                    status="running",
-                    message="",
-                    project=project,
-                    study=study,
-                    owner=this_process(),
-                    created=moment,
-                    updated=moment,
-                )
-            )
+        record = RunRecord(run_id, dict(spec), fingerprint, "running", "", project, study, 0, moment, moment)
+        values = {name: value for name, value in asdict(record).items() if name != "n_rounds"}
+        self._change(tables().runs.insert().values(**values, owner=this_process()))
         self._begin(run_id)
-        return RunRecord(run_id, dict(spec), fingerprint, "running", "", project, study, 0, moment, moment)
+        return record
 
     @retried
     def claim(self, run_id: str) -> bool:
@@ -84,18 +71,13 @@ class Runs(Tables):
         self._begin(run_id)
         return True
 
-    @retried
     def end(self, run_id: str, status: str, message: str = "") -> None:
         """Say how a run ended: one of "finished", "interrupted", "cancelled", "failed"."""
         if status not in RUN_STATES:
             raise ValueError(f"A run cannot end as {status!r}; known: {', '.join(RUN_STATES)}.")
-        t = tables()
-        with self._write() as connection:
-            connection.execute(
-                t.runs.update()
-                .where(t.runs.c.id == run_id)
-                .values(status=status, message=message, updated=now())
-            )
+        runs = tables().runs
+        values = {"status": status, "message": message, "updated": now()}
+        self._change(runs.update().where(runs.c.id == run_id).values(**values))
         with self._beginning:
             self._at_work.discard(run_id)
             if not self._at_work and self._lease is not None:
@@ -115,8 +97,7 @@ class Runs(Tables):
             run_ids = sorted(self._at_work)
         if run_ids:
             conditions = (c.id.in_(run_ids), c.owner == this_process(), c.status == "running")
-            with self._write() as connection:
-                connection.execute(t.runs.update().where(*conditions).values(updated=now()))
+            self._change(t.runs.update().where(*conditions).values(updated=now()))
 
     def get(self, run_id: str) -> RunRecord:
         """One run.
@@ -133,21 +114,13 @@ class Runs(Tables):
         """All runs (of a study), newest first; those whose program died are "interrupted"."""
         return self._runs(*([] if study is None else [tables().runs.c.study == study]))
 
-    @retried
     def _runs(self, *conditions: Any) -> list[RunRecord]:
         from sqlalchemy import func, select
 
         t = tables()
-        count = (
-            select(func.count())
-            .select_from(t.rounds)
-            .where(t.rounds.c.owner == t.runs.c.id)
-            .scalar_subquery()
-            .label("n_rounds")
-        )
-        query = select(t.runs, count).where(*conditions).order_by(t.runs.c.created.desc(), t.runs.c.id)
-        with self._read() as connection:
-            return [_run(row) for row in connection.execute(query)]
+        count = select(func.count()).select_from(t.rounds).where(t.rounds.c.owner == t.runs.c.id)
+        query = select(t.runs, count.scalar_subquery().label("n_rounds")).where(*conditions)
+        return [_run(row) for row in self._rows(query.order_by(t.runs.c.created.desc(), t.runs.c.id))]
 
     @retried
     def save_study(
@@ -192,14 +165,11 @@ class Runs(Tables):
             raise InputError(f"There is no study {study_id!r} in {self._database._shown}.")
         return record
 
-    @retried
     def studies(self) -> list[StudyRecord]:
         """All studies stored, newest first."""
         t = tables()
         query = t.studies.select().order_by(t.studies.c.created.desc(), t.studies.c.id)
-        with self._read() as connection:
-            rows = connection.execute(query).all()
-        return [StudyRecord(row[0], found_here(row[1]), *row[2:]) for row in rows]
+        return [StudyRecord(row[0], found_here(row[1]), *row[2:]) for row in self._rows(query)]
 
 
 def _is_at_work(row: Any) -> bool:

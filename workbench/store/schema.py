@@ -20,11 +20,16 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
+
+def _text(name: str, *, nullable: bool = False) -> Column[str]:
+    return Column(name, Text, nullable=nullable)
+
+
 projects = Table(
     "projects",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False),
+    _text("name"),
     Column("pool", JSON, nullable=False),
     Column("fingerprints", LargeBinary, nullable=False),
     Column("feature_map", JSON, nullable=False),
@@ -32,11 +37,11 @@ projects = Table(
     Column("item_ids", LargeBinary, nullable=False),
     # Number and time of the last event: who holds the row's lock need not look for news.
     Column("last_event", BigInteger, nullable=False),
-    Column("changed", Text, nullable=False),
+    _text("changed"),
     # How far each question is, for lists: id -> items with a label, where whoever recorded last said so.
     Column("n_labelled", JSON, nullable=False),
     # Who may open it: keys of people; one made without a log-in has no owner.
-    Column("owner", Text, nullable=True),
+    _text("owner", nullable=True),
     Column("access", Text, nullable=False, server_default=text("'open'")),
     Column("members", JSON, nullable=True),
 )
@@ -47,13 +52,13 @@ questions = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("project", Text, ForeignKey("projects.id"), nullable=False),
-    Column("name", Text, nullable=False),
-    Column("kind", Text, nullable=False),
+    _text("name"),
+    _text("kind"),
     Column("position", Integer, nullable=False),
     # Put aside: not asked any more, and nothing of it is lost.
     Column("aside", Integer, nullable=False, server_default=text("0")),
     Column("settings", JSON, nullable=False),
-    Column("created", Text, nullable=False),
+    _text("created"),
     UniqueConstraint("project", "name", name="one_question_of_a_name"),
 )
 
@@ -64,8 +69,8 @@ people = Table(
     metadata,
     Column("key", Text, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("address", Text, nullable=False),
-    Column("seen", Text, nullable=False),
+    _text("address"),
+    _text("seen"),
 )
 
 # Who did what to which project; what is recorded stays when the project is deleted.
@@ -73,14 +78,14 @@ audit = Table(
     "audit",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("time", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("what", Text, nullable=False),
-    Column("project", Text, nullable=True),
+    _text("time"),
+    _text("person"),
+    _text("name"),
+    _text("what"),
+    _text("project", nullable=True),
     # as it was called then
-    Column("called", Text, nullable=False),
-    Column("detail", Text, nullable=False),
+    _text("called"),
+    _text("detail"),
     Column("octets", BigInteger, nullable=True),
     Index("audit_of_project", "project", "time"),
     Index("audit_of_person", "person", "what"),
@@ -95,14 +100,14 @@ events = Table(
     Column("id", BigInteger, primary_key=True, autoincrement=False),
     # The question that it answers; none for what is about items.
     Column("question", Text, ForeignKey("questions.id"), nullable=True),
-    Column("kind", Text, nullable=False),
+    _text("kind"),
     Column("payload", JSON, nullable=False),
-    Column("annotator", Text, nullable=False),
-    Column("time", Text, nullable=False),
+    _text("annotator"),
+    _text("time"),
     # The ask an answer belongs to: the database itself refuses a second one.
-    Column("answers", Text, nullable=True),
+    _text("answers", nullable=True),
     # The client's operation that it records: sent again, it is acknowledged and not repeated.
-    Column("operation", Text, nullable=True),
+    _text("operation", nullable=True),
     UniqueConstraint("project", "answers", name="one_answer_per_ask"),
     Index("one_event_per_operation", "project", text("coalesce(question, '')"), "operation", unique=True),
 )
@@ -112,14 +117,14 @@ runs = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("spec", JSON, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("project", Text, nullable=True),
-    Column("study", Text, nullable=True),
-    Column("owner", Text, nullable=False),
-    Column("created", Text, nullable=False),
-    Column("updated", Text, nullable=False),
+    _text("fingerprint"),
+    _text("status"),
+    _text("message"),
+    _text("project", nullable=True),
+    _text("study", nullable=True),
+    _text("owner"),
+    _text("created"),
+    _text("updated"),
     Index("runs_of_study", "study"),
 )
 
@@ -130,10 +135,10 @@ studies = Table(
     Column("id", Text, primary_key=True),
     Column("spec", JSON, nullable=False),
     Column("workers", Integer, nullable=False),
-    Column("project", Text, nullable=True),
-    Column("created", Text, nullable=False),
+    _text("project", nullable=True),
+    _text("created"),
     # Key of the person who started it; without a log-in there is none.
-    Column("owner", Text, nullable=True),
+    _text("owner", nullable=True),
 )
 
 # Rounds of runs and of people's projects alike: `owner` is the id of either.
@@ -144,7 +149,7 @@ rounds = Table(
     Column("number", Integer, primary_key=True),
     Column("record", JSON, nullable=False),
     Column("state", LargeBinary, nullable=True),
-    Column("time", Text, nullable=False),
+    _text("time"),
     # Few rounds have one; a new round must not look through all the others for it.
     Index(
         "rounds_with_state",
@@ -160,12 +165,12 @@ program_keys = Table(
     "program_keys",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("project", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("name", Text, nullable=False),
+    _text("project"),
+    _text("person"),
+    _text("name"),
     Column("digest", Text, nullable=False, unique=True),
-    Column("purpose", Text, nullable=False),
-    Column("created", Text, nullable=False),
-    Column("used", Text, nullable=True),
+    _text("purpose"),
+    _text("created"),
+    _text("used", nullable=True),
     Index("program_keys_of_project", "project"),
 )

@@ -392,7 +392,7 @@ def labels_written(say: Say, place: str, database: str, project: str, format: st
     Returns:
         How many rows.
     """
-    from workbench.exchange import write_labels
+    from workbench.exchange.labels import write_labels
 
     report, session = _opening(say, database, project)
     with watched(report):
@@ -405,7 +405,7 @@ def bundle_written(say: Say, place: str, database: str, project: str) -> int:
     Returns:
         How many bytes.
     """
-    from workbench.exchange import write_project_bundle
+    from workbench.exchange.projects import write_project_bundle
 
     return _packed(say, place, database, project, write_project_bundle)
 
@@ -427,7 +427,8 @@ def stored_labels_written(say: Say, place: str, database: str, project: str) -> 
     Returns:
         How many rows.
     """
-    from workbench.exchange import StoredLabels, write_labels
+    from workbench.exchange.labels import write_labels
+    from workbench.exchange.rows import StoredLabels
     from workbench.store import Store
 
     with watched(Report(say)):
@@ -447,7 +448,7 @@ def _read(place: str, report: Report) -> bytes:
 
 
 def _packed(say: Say, place: str, database: str, project: str, write: Callable[[Path, Session], Any]) -> int:
-    from workbench.exchange import write_zip
+    from workbench.exchange.bundles import write_zip
 
     report, session = _opening(say, database, project)
     with watched(report), TemporaryDirectory() as folder:
@@ -497,8 +498,8 @@ def labels_looked_at(
     Raises:
         InputError: as `format_of`, `plan_import` and `read_answers`.
     """
-    from workbench.exchange import format_of, plan_import
-    from workbench.exchange.imports import ColumnNeeded
+    from workbench.exchange.answers import format_of
+    from workbench.exchange.imports import ColumnNeeded, plan_import
     from workbench.exchange.questions import answers_several, read_answers
 
     report, session = _opening(say, database, project)
@@ -543,7 +544,8 @@ def labels_taken_in(
     Raises:
         InputError: as `labels_looked_at`, or the session's.
     """
-    from workbench.exchange import format_of, plan_import
+    from workbench.exchange.answers import format_of
+    from workbench.exchange.imports import plan_import
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several, read_answers, take_answers
 
@@ -572,7 +574,7 @@ def predictions_looked_at(say: Say, place: str, database: str, project: str, nam
         project: id of the project, or of one of its questions.
         name: of the file, as the person has it.
     """
-    from workbench.exchange import plan_predictions
+    from workbench.exchange.imports import plan_predictions
 
     report, session = _opening(say, database, project)
     return plan_predictions(_read(place, report), name, session)
@@ -594,7 +596,7 @@ def bundle_opened(
     Returns:
         The project's id and name.
     """
-    from workbench.exchange import open_bundle
+    from workbench.exchange.projects import open_bundle
     from workbench.store import Store
 
     with watched(Report(say)):

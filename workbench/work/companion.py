@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,7 +21,6 @@ from workbench.writing import alone_in
 
 NICE = 5
 """How much later than this process it comes where both want the processor."""
-_HEAD = 8  # bytes that say how long a message is
 _LOOK = 0.1  # seconds between two looks at whether a call is to stop
 PATIENCE = 1.5
 """Seconds that a call which was asked to stop has for it; then the process is ended."""
@@ -37,6 +36,27 @@ class DiedError(Exception):
 
 class _WrongError(Exception):
     """Exception of a call, apart from what goes wrong between the processes."""
+
+
+def child(
+    module: str, *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """A Python process that runs a module, its standard input and output behind pipes.
+
+    Args:
+        module: that can be imported here; it can be there, wherever this program was started from.
+        arguments: of its command line.
+        environment: further variables for it.
+    """
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path)  # noqa: PTH100
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": path} | dict(environment or {}),
+        # Ctrl-C is this program's to answer
+        start_new_session=True,
+    )
 
 
 class Companion:
@@ -228,16 +248,7 @@ class Companion:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            # what can be imported here can be there, wherever this was started from
-            path = os.pathsep.join(os.path.abspath(p) for p in sys.path)  # noqa: PTH100
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=os.environ | {"PYTHONPATH": path} | self._environment,
-                # Ctrl-C is this program's to answer
-                start_new_session=True,
-            )
+            self._process = child(__name__, environment=self._environment)
         return self._process
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
@@ -264,21 +275,16 @@ def _how(process: subprocess.Popen[bytes]) -> str:
 
 
 def _send(pipe: BinaryIO | Any, message: Any) -> None:
-    octets = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    pipe.write(len(octets).to_bytes(_HEAD, "big") + octets)
+    pipe.write(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
     pipe.flush()
 
 
 def _receive(pipe: BinaryIO | Any) -> Any:
-    octets = _exactly(pipe, int.from_bytes(_exactly(pipe, _HEAD), "big"))
-    return pickle.loads(octets)  # from the process that this one started, or that started this one
-
-
-def _exactly(pipe: BinaryIO | Any, n: int) -> bytes:
-    octets = pipe.read(n)
-    if len(octets) < n:
-        raise EOFError
-    return bytes(octets)
+    """The next message, of the process that this one started, or that started this one."""
+    try:
+        return pickle.load(pipe)
+    except pickle.UnpicklingError as error:  # cut short
+        raise EOFError from error
 
 
 # --------------------------------------------------------------------------- the other side

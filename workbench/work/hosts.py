@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.work.companion import child
 
 _PATIENCE = 10.0
 # workers that watch themselves as closely as is usual: it costs more than it tells here
@@ -42,16 +43,7 @@ def hosts(workers: int) -> Iterator[str]:
     Raises:
         InputError: they could not be started.
     """
-    # what can be imported here can be there, wherever this was started from
-    path = os.pathsep.join(os.path.abspath(p) for p in sys.path)  # noqa: PTH100
-    program = subprocess.Popen(
-        [sys.executable, "-m", __name__, str(workers)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": path},
-        # Ctrl-C is this program's to answer
-        start_new_session=True,
-    )
+    program = child(__name__, str(workers))
     assert program.stdin is not None and program.stdout is not None
     try:
         address = program.stdout.readline().decode().strip()

@@ -20,7 +20,7 @@ from workbench.app.desk.routes import grid, look, sync
 from workbench.app.serving import explanations
 from workbench.app.words.text import plain, role_words, words_of
 from workbench.errors import InputError
-from workbench.exchange import label_table
+from workbench.exchange.rows import label_table
 from workbench.pools import load_pool
 from workbench.sessions import Session
 from workbench.sessions.asking_items import ItemAsk

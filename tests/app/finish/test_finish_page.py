@@ -20,9 +20,9 @@ from workbench.app.finish import certificate_plan
 from workbench.app.finish.certificate_plan import forecast_job
 from workbench.app.serving.jobs import manager
 from workbench.certificates import verify
-from workbench.exchange import FORMATS, export_labels, label_table
 from workbench.exchange.auditing import read_finished
-from workbench.exchange.labels import OF_IMAGES
+from workbench.exchange.labels import FORMATS, OF_IMAGES, export_labels
+from workbench.exchange.rows import label_table
 from workbench.figures.finish import Cost, answers_needed, falling_bound
 from workbench.sessions import Session
 from workbench.sessions.finishing import Checks
@@ -180,7 +180,7 @@ def test_every_format_says_whose_a_label_is(tickets: tuple[Session, list[str]]) 
     assert (arrays["source"] == "machine").sum() == (table["source"] == "machine").sum()
     assert (arrays["y"] >= 0).all() and set(arrays["certificate"]) == {"", certificate.id}
     # what is not a person's comes back as nobody's label
-    from workbench.exchange import import_labels
+    from workbench.exchange.imports import import_labels
 
     back = import_labels(export_labels(session, "csv", "finished"), session.pool, "csv", session.classes)
     assert dict(back) == dict(session.state.labels)

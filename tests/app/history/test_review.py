@@ -15,7 +15,7 @@ from workbench.app.history import decisions, history, people
 from workbench.app.serving import evaluation
 from workbench.app.serving.jobs import Job
 from workbench.app.shell import palette
-from workbench.exchange import label_table
+from workbench.exchange.rows import label_table
 from workbench.sessions import Session
 from workbench.store import Event
 

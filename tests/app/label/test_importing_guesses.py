@@ -10,7 +10,7 @@ from tests.cli.calls import call
 from tests.exchange.test_language_model import Fake, reply
 from workbench.app.access import current
 from workbench.app.serving.jobs import manager
-from workbench.exchange import plan_predictions
+from workbench.exchange.imports import plan_predictions
 from workbench.sessions import Session
 
 FILE = b"id,prediction\na,low\nb,HIGH\nc,hihg\nd,other\nx9,low\n"

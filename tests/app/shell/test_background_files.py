@@ -21,7 +21,7 @@ from workbench.app.serving import jobs
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import background_files, downloads
 from workbench.errors import Cancelled, InputError
-from workbench.exchange import export_labels
+from workbench.exchange.labels import export_labels
 from workbench.exchange.rows import LabelRows
 from workbench.progress import watched
 from workbench.sessions import Session

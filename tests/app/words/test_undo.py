@@ -10,7 +10,8 @@ import pytest
 from tests.app.desks import desk_sync, operation, table
 from workbench.app.words import acts
 from workbench.documents.projects import check_event
-from workbench.exchange import export_labels, label_table
+from workbench.exchange.labels import export_labels
+from workbench.exchange.rows import label_table
 from workbench.sessions import Session
 from workbench.store import Event
 

@@ -25,7 +25,8 @@ from PIL import Image
 
 from benchmarks.trials._sound import ods, xls, xlsb
 from workbench.errors import InputError
-from workbench.exchange import answers, import_labels
+from workbench.exchange import answers
+from workbench.exchange.imports import import_labels
 from workbench.pools import inspect_table, load_pool, read_rows
 from workbench.pools.formats import format_of, huggingface, jsons
 from workbench.pools.formats.arrow import unpacked_size

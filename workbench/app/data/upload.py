@@ -136,7 +136,7 @@ def page() -> None:
             st.rerun()
     try:
         if file.is_folder or file.plain_name.endswith(".zip"):
-            from workbench.exchange import is_project_bundle
+            from workbench.exchange.projects import is_project_bundle
 
             if is_project_bundle(path):
                 bundle(path)
@@ -154,7 +154,7 @@ def page() -> None:
 
 def bundle(path: str) -> None:
     """The bundle of a project: one button opens it."""
-    from workbench.exchange import wanted_by
+    from workbench.exchange.projects import wanted_by
 
     st.markdown("This is a project with all its history: labels, events, fits and settings.")
     needs, place = wanted_by(path), None

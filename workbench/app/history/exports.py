@@ -12,12 +12,12 @@ from workbench.app.shell import background_files, widgets
 from workbench.app.shell.downloads import button
 from workbench.app.words.text import one_line, plural, refused, verbatim
 from workbench.errors import InputError
-from workbench.exchange import CARRIED_BY, FORMATS, SCOPES, ImportPlan
 from workbench.exchange.answers import IMPORTS
-from workbench.exchange.labels import OF_IMAGES
+from workbench.exchange.imports import ImportPlan
+from workbench.exchange.labels import FORMATS, OF_IMAGES
 from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
 from workbench.exchange.questions import PREDICTED, QUESTIONS, Answers
-from workbench.exchange.rows import HISTORY, PAIRS
+from workbench.exchange.rows import CARRIED_BY, HISTORY, PAIRS, SCOPES
 from workbench.reading import listed
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from workbench.sessions.guessing import SourceReport, source_words, takes_guess,
 from workbench.sessions.people import picked_words
 
 if TYPE_CHECKING:
-    from workbench.exchange import PredictionPlan
+    from workbench.exchange.imports import PredictionPlan
     from workbench.exchange.language_model import Questions, Server
     from workbench.exchange.predictions import Prediction
 

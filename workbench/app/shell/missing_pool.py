@@ -46,7 +46,7 @@ def panel(project: str) -> None:
     Args:
         project: its id.
     """
-    from workbench.exchange import StoredLabels
+    from workbench.exchange.rows import StoredLabels
     from workbench.sessions.opening import relocate
 
     store = Store.open()
