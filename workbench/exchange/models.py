@@ -126,7 +126,7 @@ class SavedModel:
 def kept_of_pool(
     pool: Pool, chosen: Mapping[str, Any], classes: Sequence[str], seen: Seen | None
 ) -> dict[str, Any]:
-    """What a saved model keeps of the pool it was fitted on, as `save_model` and `SavedModel` take it.
+    """Fields of a saved model about the pool it was fitted on, as `save_model` and `SavedModel` take it.
 
     Args:
         pool: it was fitted on.
