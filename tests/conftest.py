@@ -48,8 +48,13 @@ DESK = ("adversarial", "big_pool", "comparing", "grid_and_classes", "images", "l
 SHARING = {
     "desk": tuple(f"tests/browser/test_{name}.py" for name in DESK),
     "browser": ("tests/browser/",),
-    "attacks": ("tests/attacks/",),
+    "attacks": ("tests/attacks/", "tests/studies/test_attacks.py"),
     "clusters": ("tests/studies/test_study.py", "tests/policies/test_cluster.py"),
+    # what one file has compiled, the next one does not compile again
+    "classifiers": ("tests/classifiers/",),
+    "engine": ("tests/engine/",),
+    "sessions": ("tests/sessions/",),
+    "shape": ("tests/test_architecture.py", "tests/test_docs.py"),
 }
 # minutes of tests that share little: each goes where there is room
 ALONE = ("tests/test_docs_run.py", "tests/sessions/test_trials.py")
@@ -76,7 +81,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Objects that collection imported stay: the garbage collector skips TensorFlow's objects."""
-    gc.collect()
     gc.freeze()
     gc.enable()
 

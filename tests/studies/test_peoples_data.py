@@ -18,7 +18,7 @@ from workbench.pools.pool import Pool
 from workbench.sessions.simulate import simulate
 from workbench.sessions.start import diverse_items
 
-AT_ONCE = [(1, 5), pytest.param((5, 1), marks=pytest.mark.slow)]
+AT_ONCE = [(1, 10), pytest.param((5, 1), marks=pytest.mark.slow)]
 """Seeds, and questions between two fits."""
 SIZES = ((160, 120), (120, 160), (118, 88), (240, 180), (200, 200), (270, 90))
 PAPER = ((225, 222, 210), (200, 214, 205), (235, 230, 235), (180, 190, 200))
