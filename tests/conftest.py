@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Three processes share two cores: further threads in them would wait for each other
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTEROP_THREADS"):
+    os.environ.setdefault(threads, "1")
 # Collection imports a million objects that stay; `pytest_collection_finish` turns it on again
 gc.disable()
 
