@@ -13,6 +13,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from benchmarks import end
 from benchmarks.kept import PRINTED, Tee, heading, keep_printed
 
 HERE = Path(__file__).resolve().parent
@@ -89,4 +90,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    end(main)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import kept
+from benchmarks import end, kept
 from benchmarks.finish_picture import cost_svg
 from benchmarks.label_efficiency import rival_model
 from benchmarks.rehearsing import rehearse
@@ -533,4 +533,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    end(main)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import end
 from benchmarks.timing import race, timed
 from workbench.classifiers import protocols
 
@@ -316,4 +317,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    end(main)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import kept
+from benchmarks import end, kept
 from workbench.arrays import Floats, Ints
 from workbench.metrics import gaps_of, wilcoxon_p
 from workbench.policies import Belief, utilities
@@ -560,6 +560,4 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 if __name__ == "__main__":
-    import sys
-
-    raise SystemExit(main(sys.argv[1:]))
+    end(main)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import end
 from benchmarks.default import default
 from benchmarks.timing import Sides
 from workbench.engine.runtime import prepare
@@ -305,4 +306,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    end(main)

@@ -7,6 +7,7 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ class Size(NamedTuple):
     tokens: int
 
 
+@cache
 def size_of(source: str) -> Size:
     """The size of a module.
 

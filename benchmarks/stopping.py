@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import kept
+from benchmarks import end, kept
 from benchmarks.label_efficiency import OTHERS
 from workbench.arrays import Floats
 from workbench.pools import load_pool
@@ -146,6 +146,4 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 if __name__ == "__main__":
-    import sys
-
-    raise SystemExit(main(sys.argv[1:]))
+    end(main)

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Three processes share two cores: further threads in them would wait for each other
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTEROP_THREADS"):
+    os.environ.setdefault(threads, "1")
 # Collection imports a million objects that stay; `pytest_collection_finish` turns it on again
 gc.disable()
 
@@ -36,6 +39,13 @@ if _DATA.is_dir():
 # no process of the tests watches the checkout: each import of a package would be an event of it
 os.environ.setdefault("STREAMLIT_SERVER_FILE_WATCHER_TYPE", "none")
 
+# A test's database need not outlive the machine, and in memory nobody waits for the disk. Not where memory is
+# small for files, as in a container, or where nothing may be run from it
+if (memory := Path("/dev/shm")).is_dir() and os.access(memory, os.W_OK | os.X_OK):
+    _room = os.statvfs(memory)
+    if _room.f_bavail * _room.f_frsize > 4 << 30 and not _room.f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
+
 # learnt features stay out of the cache of whoever runs the tests
 os.environ.setdefault("WORKBENCH_FEATURES", tempfile.mkdtemp(prefix="workbench-features-"))
 
@@ -48,8 +58,13 @@ DESK = ("adversarial", "big_pool", "comparing", "grid_and_classes", "images", "l
 SHARING = {
     "desk": tuple(f"tests/browser/test_{name}.py" for name in DESK),
     "browser": ("tests/browser/",),
-    "attacks": ("tests/attacks/",),
+    "attacks": ("tests/attacks/", "tests/studies/test_attacks.py"),
     "clusters": ("tests/studies/test_study.py", "tests/policies/test_cluster.py"),
+    # what one file has compiled, the next one does not compile again
+    "classifiers": ("tests/classifiers/",),
+    "engine": ("tests/engine/",),
+    "sessions": ("tests/sessions/",),
+    "shape": ("tests/test_architecture.py", "tests/test_docs.py"),
 }
 # minutes of tests that share little: each goes where there is room
 ALONE = ("tests/test_docs_run.py", "tests/sessions/test_trials.py")
@@ -76,7 +91,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Objects that collection imported stay: the garbage collector skips TensorFlow's objects."""
-    gc.collect()
     gc.freeze()
     gc.enable()
 

@@ -102,6 +102,12 @@ class Import(NamedTuple):
 
 
 @cache
+def tree(path: Path) -> ast.Module:
+    """The syntax tree of a file, which several tests walk through."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path: Path) -> tuple[Import, ...]:
     """The imports of a file, each file parsed once for all tests."""
     records: list[Import] = []
@@ -119,7 +125,7 @@ def imports(path: Path) -> tuple[Import, ...]:
             for field in ("orelse", "handlers", "finalbody", "cases"):
                 visit(getattr(node, field, []), eager, typed)
 
-    visit(ast.parse(path.read_text(encoding="utf-8")).body, True, False)
+    visit(tree(path).body, True, False)
     return tuple(records)
 
 
@@ -419,7 +425,7 @@ def test_a_variable_is_a_noun() -> None:
     names = [
         node.id if isinstance(node, ast.Name) else node.arg
         for path in (*SOURCES, *SHOWN)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     ]
     share = sum(name in NO_NOUNS for name in names) / len(names)

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from tests.app.desks import answer_next, desk_sync
-from tests.app.test_pages import open_page
-from tests.classifiers.test_contract import CHECKED, QUICK
+from tests.app.pages import open_page
+from tests.classifiers.contract import CHECKED, QUICK
 from workbench.app.access import current
 from workbench.classifiers import CLASSIFIERS
 from workbench.cli import main

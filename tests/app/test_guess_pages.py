@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.app.test_pages import PAGES, open_page, texts
+from tests.app.pages import PAGES, open_page, texts
 from workbench.app.access import current
 from workbench.app.desk import cards
 from workbench.app.history import people

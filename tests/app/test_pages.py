@@ -11,6 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.app.pages import PAGES, ROOT, open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.label import oracle
@@ -21,8 +22,6 @@ from workbench.sessions import Session
 from workbench.sessions.drawing import ArrayOracle
 from workbench.sessions.measure import TOLD
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = tuple(path.stem for path in sorted((ROOT / "pages").glob("*.py")))
 TITLES = {name: name.title() for name in ("data", "compare", "adversarial", "lessons", "help")}
 """Of the pages that need no project; the others say that there is none."""
 
@@ -40,17 +39,6 @@ def labelled(home: Path) -> Session:
     return session
 
 
-def open_page(name: str, project: str | None = None, **more: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600)
-    test.run()
-    test.switch_page(str(ROOT / "pages" / f"{name}.py"))
-    for key, value in {**({"project": project} if project else {}), **more}.items():
-        test.query_params[key] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
 def test_the_title_of_the_tab_stays_while_a_page_runs_again(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,19 +53,6 @@ def test_the_title_of_the_tab_stays_while_a_page_runs_again(
     titles.clear()
     test.run()
     assert titles and set(titles) == {"Help · Workbench"}
-
-
-def texts(test: AppTest) -> str:
-    parts = [
-        *test.markdown,
-        *test.caption,
-        *test.info,
-        *test.error,
-        *test.warning,
-        *test.title,
-        *test.subheader,
-    ]
-    return "\n".join(str(part.value) for part in parts).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize("name", PAGES)

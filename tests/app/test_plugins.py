@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.test_pages import open_page
+from tests.app.pages import open_page
 from tests.plugged import installed
 from workbench.app.access import current
 from workbench.app.data import forms

@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,22 @@ def test_sides_of_label_efficiency_are_the_inverse_when_exchanged() -> None:
     assert there.ratio * back.ratio == pytest.approx(1.0) and there.mean == pytest.approx(-back.mean)
     assert there.below == back.above and there.p == back.p
     assert same[:3] == (1.0, 0.0, 0.0) and same.below == same.above == (0, 0) and same.p == (1.0, 1.0)
+
+
+def test_a_set_that_is_missing_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks import end, label_efficiency
+
+    def missing(name: str) -> Any:
+        raise InputError(f"The set {name} is not on this machine.")
+
+    monkeypatch.setattr(label_efficiency, "load_pool", missing)
+    monkeypatch.setattr(sys, "argv", ["label_efficiency", "--report", "--sets", "others", "--sides", "auto"])
+    with pytest.raises(SystemExit) as ended:
+        end(label_efficiency.main)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "The set pmlb:monk2 is not on this machine.\n"
 
 
 def test_compared_sides_differ_in_one_thing() -> None:

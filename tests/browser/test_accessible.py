@@ -15,18 +15,7 @@ from tests.browser.homes import answered
 
 WIDTHS = (400, 800, 1024, 1440)
 OF_ALL = "label-all"  # the desk of all questions
-PAGES = (
-    "",
-    "label",
-    "finish",
-    "compare",
-    "uncertainty",
-    "calibration",
-    "adversarial",
-    "lessons",
-    "history",
-    "help",
-)
+PAGES = tuple(path.stem for path in sorted((ROOT / "pages").glob("*.py")))
 HALF = "id,age,city,leaves\n" + "".join(
     f"C{i},{20 + i % 30},{('Oslo', 'Rome')[i % 2]},{('yes', 'no')[i % 2] if i < 20 else ''}\n"
     for i in range(40)
@@ -69,13 +58,13 @@ def window(profile: Any) -> Iterator[Any]:
 
 def go(page: Any, server: Server, name: str, project: str, several: str) -> None:
     if name != OF_ALL:
-        visit(page, f"{server.url}/{name}?project={project}")
+        visit(page, f"{server.url}/{'' if name == 'data' else name}?project={project}")
         return
     visit(page, f"{server.url}/label?project={several}")
     page.locator(".desk .every [role=switch]").nth(1).wait_for()
 
 
-@pytest.fixture(scope="module", params=(*PAGES, OF_ALL), ids=lambda name: name or "data")
+@pytest.fixture(scope="module", params=(*PAGES, OF_ALL))
 def opened(request: pytest.FixtureRequest, window: Any, server: Server, project: str, several: str) -> Any:
     """The window with a page in it, opened at the smallest width."""
     window.set_viewport_size({"width": WIDTHS[0], "height": 900})
@@ -122,7 +111,7 @@ def test_a_page_has_no_serious_violation(opened: Any, axe: str) -> None:
 
 
 @pytest.mark.slow  # alone: axe on every page, dark: contrast is another
-@pytest.mark.parametrize("name", (*PAGES, OF_ALL), ids=lambda name: name or "data")
+@pytest.mark.parametrize("name", (*PAGES, OF_ALL))
 def test_a_dark_page_has_no_serious_violation(
     browser: Any, server: Server, project: str, several: str, axe: str, name: str
 ) -> None:

@@ -52,6 +52,7 @@ def mapped(page: Any, server: Server, project: str) -> None:
     settled(page)
 
 
+@pytest.mark.slow  # alone: a lesson's way from its card and back; test_stories.py moves a control
 def test_a_lesson_opens_in_one_click_moves_and_goes_back(page: Any, server: Server) -> None:
     visit(page, f"{server.url}/lessons")
     cards = page.locator("[class*=st-key-card-]")

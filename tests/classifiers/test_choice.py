@@ -350,7 +350,12 @@ def test_there_is_one_default_and_it_chooses():
 
 @pytest.mark.parametrize(
     "options",
-    [{"kernel": "matern52"}, {"calibration": None}, {"input_scaling": "anova-f"}, {"solver": "adam"}],
+    [
+        {"kernel": "matern52"},
+        {"calibration": None},
+        {"input_scaling": "anova-f"},
+        pytest.param({"solver": "adam"}, marks=pytest.mark.slow),
+    ],
 )
 def test_options_that_say_it_leave_nothing_to_choose(options):
     X, y = codes_table(40)

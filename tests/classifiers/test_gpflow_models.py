@@ -28,7 +28,9 @@ def blobs(n, seed=0):
     return 2.0 * np.eye(3, 2)[codes] + 0.6 * rng.standard_normal((n, 2)), codes
 
 
-@pytest.mark.parametrize("name", list(FAMILIES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "svgp-heaviside")) for name in FAMILIES]
+)
 def test_the_gpflow_model_has_the_predictors_latents(name):
     X, codes = blobs(45)
     T, _ = blobs(20, seed=1)

@@ -66,6 +66,7 @@ assert field.set_value(10).run().text[0].value == "0.1"
 '''
 
 
+@pytest.mark.slow  # alone: a process with a setting more; below, that those there are arguments and options
 def test_a_setting_is_added_in_one_place(tmp_path: Path) -> None:
     home = os.environ | {"WORKBENCH_HOME": str(tmp_path)}
     home.pop("WORKBENCH_DATABASE_URL", None)

@@ -33,6 +33,7 @@ with _without_greetings():
     assert done.stderr == b"something went wrong\n"
 
 
+@pytest.mark.slow  # alone: the whole import of the engine, in seconds; that ours ask for no Keras is below
 def test_the_engine_loads_without_keras_which_comes_when_it_is_used() -> None:
     code = """
 import sys

@@ -57,6 +57,16 @@ def test_core_sets_agree() -> None:
     )
 
 
+def test_draws_of_probabilities_have_the_moments_of_the_latents() -> None:
+    b = belief(n=20)
+    X = np.ascontiguousarray(b.features)
+    drawn = BeliefClassifier(b, np.arange(20), X, random_state=0).sample_proba(X, 4_000)
+    gaps = np.log(drawn[..., 0] / drawn[..., 1]) / b.temperature
+    mean, variance = b.latent.mean, b.latent.variance
+    np.testing.assert_allclose(gaps.mean(axis=0), mean[:, 0] - mean[:, 1], atol=0.15)
+    np.testing.assert_allclose(gaps.std(axis=0), np.sqrt(variance[:, 0] + variance[:, 1]), rtol=0.06)
+
+
 def test_their_committee_is_drawn_from_our_latents() -> None:
     b = belief(n=80, n_labelled=8, spread=0.2)
     ranks = (-utilities("bald", b, rng())).argsort().argsort()

@@ -1,13 +1,9 @@
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-# k-means on two spinning threads is slower than on one wherever anything else runs.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tests.databases import database
 from workbench.pools import load_pool

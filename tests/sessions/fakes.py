@@ -71,6 +71,20 @@ class NearestMean:
         return self
 
 
+def held_fits(monkeypatch: Any) -> tuple[threading.Event, threading.Event]:
+    """Events of fits from now on: set where one has begun; to be set for it to go on."""
+    fitting, go_on = threading.Event(), threading.Event()
+    plain = NearestMean.fit
+
+    def held(self: NearestMean, X: Any, y: Any, callback: Any = None) -> NearestMean:
+        fitting.set()
+        assert go_on.wait(600)
+        return plain(self, X, y, callback)
+
+    monkeypatch.setattr(NearestMean, "fit", held)
+    return fitting, go_on
+
+
 FAKE = CodeName("tests.sessions.fakes:NearestMean")
 PAUSING = CodeName("tests.sessions.fakes:random_pausing")
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.oracles import step
 from tests.sessions.conftest import answer
-from tests.sessions.fakes import FAKE, NearestMean
+from tests.sessions.fakes import FAKE, held_fits
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
@@ -267,15 +267,7 @@ def test_answers_during_a_fit_are_for_the_next_one(
 ) -> None:
     session = start()
     answer(session, iris, 6)
-    fitting, go_on = threading.Event(), threading.Event()
-    plain = NearestMean.fit
-
-    def slow(self: NearestMean, X: object, y: object, callback: object = None) -> NearestMean:
-        fitting.set()
-        assert go_on.wait(600)
-        return plain(self, X, y, callback)
-
-    monkeypatch.setattr(NearestMean, "fit", slow)
+    fitting, go_on = held_fits(monkeypatch)
     thread = threading.Thread(target=session.refit)
     thread.start()
     assert fitting.wait(600)

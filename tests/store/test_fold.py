@@ -413,6 +413,21 @@ def test_an_answered_question_stays_answered_after_undo() -> None:
     assert fold(numbered([asked, answer])).reopened == {}
 
 
+def test_a_question_that_is_looked_at_stands_before_what_else_waits() -> None:
+    both, last = (
+        [{"id": id_, "item": item, "role": "policy"} for id_, item in (("q", 2), ("r", 3)) if id_ in ids]
+        for ids in ("qr", "r")
+    )
+    asked = by("ann", Event.asked(both, 99.0))
+
+    def waiting(*since: Event) -> tuple[str, ...]:
+        return fold(numbered([asked, *(by("ann", event) for event in since)])).waiting["ann"]
+
+    assert waiting() == waiting(Event.asked(last, 99.0)) == ("q", "r")
+    assert waiting(Event.asked(last, 99.0, first=True)) == ("r", "q")
+    assert waiting(Event.released(["r"]), Event.asked(last, 99.0)) == ("r", "q")
+
+
 def test_a_question_that_was_handed_on_waits_for_one_person() -> None:
     asked = Event.asked([{"id": "q", "item": 2, "role": "policy"}], 99.0)
     other = Event.asked([{"id": "r", "item": 3, "role": "policy"}], 99.0)

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
+from tests.app.pages import open_page
 from tests.cli.calls import call
 from workbench.app.access import auditing, current, login
 from workbench.app.lessons import together
@@ -19,8 +20,6 @@ from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.store import Store
 
-MAIN = Path(__file__).resolve().parents[3] / "workbench" / "main.py"
-PAGES = MAIN.parents[1] / "pages"
 ANN = login.Person("https://id.example.org 1", "Ann")
 BOB = login.Person("https://id.example.org 2", "Bob")
 
@@ -44,13 +43,7 @@ def test_opening_and_exporting_stand_in_the_audit(home: Path) -> None:
     session = Session.create("iris", name="Petals")
     session.items.label(int(session.pool.trainable[0]), "setosa")
     current.keep(session)
-    page = AppTest.from_file(str(MAIN), default_timeout=600)
-    page.query_params["project"] = session.id
-    page.run()
-    page.switch_page(str(PAGES / "history.py"))
-    page.query_params["project"] = session.id
-    page.run()
-    assert not page.exception
+    page = open_page("history", session.id)
     (opened,) = done(session.id)
     assert opened[0] == "opened"
     html = "".join(element.proto.body for element in page.get("html"))

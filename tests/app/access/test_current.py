@@ -5,7 +5,6 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from tests.sessions.fakes import FAKE, NearestMean
+from tests.sessions.fakes import FAKE, held_fits
 from workbench.app import server
 from workbench.app.access import current
 from workbench.errors import StorageError
@@ -110,15 +109,7 @@ def test_a_session_that_is_fitted_is_not_let_go(
     first = made()
     labelled(first, 6)
     current.keep(first)
-    fitting, go_on = threading.Event(), threading.Event()
-    plain = NearestMean.fit
-
-    def slow(self: NearestMean, X: object, y: object, callback: object = None) -> NearestMean:
-        fitting.set()
-        assert go_on.wait(600)
-        return plain(self, X, y, callback)
-
-    monkeypatch.setattr(NearestMean, "fit", slow)
+    fitting, go_on = held_fits(monkeypatch)
     job = current.keep_fitting(first)
     assert job is not None and fitting.wait(600)
     others = [made() for _ in range(4)]

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
+from tests.app.pages import application, place
 from workbench.app import server
 from workbench.app.access import current, login, sharing
 from workbench.app.compare import attack_form, comparison
@@ -29,7 +30,6 @@ from workbench.sessions import Session
 from workbench.store import Store
 from workbench.studies import StudySpec
 
-MAIN = Path(__file__).resolve().parents[3] / "workbench" / "main.py"
 AUTH = """[auth]
 redirect_uri = "https://label.example.org/oauth2callback"
 cookie_secret = "0123456789abcdef0123456789abcdef"
@@ -510,10 +510,10 @@ def test_a_page_asks_the_database_no_more_often_with_more_projects(
         def note(_c: Any, _cursor: Any, statement: str, *_more: Any) -> None:
             sent.append(statement)
 
-        test = AppTest.from_file(str(MAIN), default_timeout=600)
+        test = application()
         test.query_params["project"] = first.id
         test.run()
-        test.switch_page(str(MAIN.parent.parent / "pages" / f"{page}.py"))
+        test.switch_page(place(page))
         test.query_params["project"] = first.id
         test.run()
         event.listen(store._engine, "before_cursor_execute", note)
@@ -612,7 +612,7 @@ def test_pages_are_drawn_for_who_is_logged_in(
     current.keep(session)
     sitting: list[login.Person | None] = [None]
     monkeypatch.setattr(login, "of_page", lambda: sitting[0])
-    test = AppTest.from_file(str(MAIN), default_timeout=600)
+    test = application()
     test.query_params["project"] = session.id
     test.run()
     assert not test.exception
@@ -627,9 +627,9 @@ def test_pages_are_drawn_for_who_is_logged_in(
     monkeypatch.setattr(
         "workbench.app.desk.mount_gallery", lambda *given, **more: shown.append((given, more))
     )
-    test = AppTest.from_file(str(MAIN), default_timeout=600)
+    test = application()
     test.run()
-    test.switch_page(str(MAIN.parent.parent / "pages" / "uncertainty.py"))
+    test.switch_page(place("uncertainty"))
     test.query_params["project"] = session.id
     item = int(session.pool.trainable[30])
     test.session_state["selected"], test.session_state["selected-in"] = [item], session.id

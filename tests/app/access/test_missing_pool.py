@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from workbench.app.access import current, login
 from workbench.app.serving.streamlit_private import set_option
 from workbench.sessions import Session

@@ -3,7 +3,7 @@
 import pytest
 import streamlit as st
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from workbench.app.access import current
 from workbench.sessions import Session
 from workbench.sessions.operations import Operation

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.compare import comparison, comparison_sources
 from workbench.app.serving.jobs import Job, manager

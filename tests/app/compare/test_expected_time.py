@@ -111,14 +111,17 @@ def test_the_gap_is_drawn_between_the_curves() -> None:
     assert fig.layout.annotations[-1].text == "10 labels saved"
 
 
-@pytest.mark.parametrize("name", examples_drawn.figures())
-def test_an_example_says_that_it_is_one_and_is_stored_as_it_is_drawn(name: str) -> None:
-    fig = parts.example(name)
-    assert parts.WORDS in [words.text for words in fig.layout.annotations]
-    drawn = examples_drawn.figures()[name]
-    assert [trace.type for trace in fig.data] == [trace.type for trace in drawn.data]
-    for stored, trace in zip(fig.data, drawn.data, strict=True):
-        np.testing.assert_allclose(
-            np.asarray(stored.y, float), np.asarray(trace.y, float), atol=1e-9, equal_nan=True
-        )
-    assert all(trace.opacity < 1 for trace in fig.data)
+def test_an_example_says_that_it_is_one_and_is_stored_as_it_is_drawn() -> None:
+    for name, drawn in examples_drawn.figures().items():
+        fig = parts.example(name)
+        assert parts.WORDS in [words.text for words in fig.layout.annotations], name
+        assert [trace.type for trace in fig.data] == [trace.type for trace in drawn.data], name
+        for stored, trace in zip(fig.data, drawn.data, strict=True):
+            np.testing.assert_allclose(
+                np.asarray(stored.y, float),
+                np.asarray(trace.y, float),
+                atol=1e-9,
+                equal_nan=True,
+                err_msg=name,
+            )
+        assert all(trace.opacity < 1 for trace in fig.data), name

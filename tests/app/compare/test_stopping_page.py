@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from tests.app.uncertainty.test_teaching import started
 from workbench.app.compare import stopping
 

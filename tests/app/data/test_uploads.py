@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.app.pages import application, place
 from workbench.app.access import current
 from workbench.app.data import column_uses, upload
 from workbench.app.data.column_uses import uses_of_rows
@@ -21,8 +22,6 @@ from workbench.pools.tables.report import TableReport
 from workbench.progress import tell
 from workbench.sessions import ArrayOracle, Session
 from workbench.store import Store
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +130,7 @@ def test_which_uploads_are_of_images(name: str, options: dict[str, str], images:
 
 def test_a_file_without_columns_to_decide_on_is_shown_and_started() -> None:
     lines = "".join(f"{i % 2} 1:{i % 2 + i / 50} 2:{-i / 50}\n" for i in range(40))
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600).run()
+    test = application().run()
     test.file_uploader(key="upload").set_value(("flat.svm", lines.encode(), "")).run()
     assert not test.exception, test.exception
     said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
@@ -178,7 +177,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened() -> AppTest:
-    return AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600).run()
+    return application().run()
 
 
 def dropped(name: str, text: str) -> AppTest:
@@ -519,7 +518,7 @@ def test_what_was_typed_outlives_a_table_that_is_read_for_long(
 ) -> None:
     path = tmp_path / "mixed.csv"
     path.write_bytes(TABLES["mixed.csv"])
-    test = AppTest.from_file(str(ROOT / "pages" / "data.py"), default_timeout=600)
+    test = AppTest.from_file(place("data"), default_timeout=600)
     test.session_state[upload.PLACE] = str(path)
     test.run()
     test.text_area(key="own-further-typed").set_value("urgent").run()

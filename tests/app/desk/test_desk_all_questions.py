@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.app.desks import desk_sync, operation
-from tests.app.test_pages import open_page
+from tests.app.pages import open_page
 from workbench.app.access import current
 from workbench.app.desk.operations import MAX_BUTTONS
 from workbench.app.desk.routes import grid, look

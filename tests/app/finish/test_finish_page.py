@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.app.desks import desk_sync, operation
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from tests.app.uncertainty.test_teaching import started
 from workbench.app.access import current
 from workbench.app.finish import certificate_plan

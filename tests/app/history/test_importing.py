@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from workbench.app.access import current
 from workbench.exchange.instructions import take_instructions
 from workbench.sessions import Session

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from workbench.app.access import current
 from workbench.app.desk.acknowledgements import perform
 from workbench.app.history import label_errors

@@ -2,14 +2,9 @@
 
 from pathlib import Path
 
-from streamlit.testing.v1 import AppTest
-
-from tests.app.access.test_auditing import PAGES
-from workbench.app import server
+from tests.app.pages import open_page
 from workbench.app.access import current
 from workbench.sessions import Session
-
-MAIN = server.MAIN
 
 
 def test_the_owner_sees_who_labels_and_how_others_join(home: Path) -> None:
@@ -18,13 +13,7 @@ def test_the_owner_sees_who_labels_and_how_others_join(home: Path) -> None:
     items = session.pool.trainable[:3].tolist()
     for name, said in (("ann", "setosa"), ("bob", "setosa"), ("eve", "virginica")):
         session.as_annotator(name).items.label(items, said)
-    page = AppTest.from_file(str(MAIN), default_timeout=600)
-    page.query_params["project"] = session.id
-    page.run()
-    page.switch_page(str(PAGES / "history.py"))
-    page.query_params["project"] = session.id
-    page.run()
-    assert not page.exception
+    page = open_page("history", session.id)
     page.session_state["history-tabs"] = "People"
     page.run()
     (table,) = [one.value for one in page.dataframe if "A minute" in one.value.columns]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.history import decisions, history, people

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from tests.cli.calls import call
 from tests.exchange.test_language_model import Fake, reply
 from workbench.app.access import current

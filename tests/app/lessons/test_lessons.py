@@ -6,15 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from benchmarks.lessons import thumbnail
+from tests.app.pages import ROOT, application, place
 from workbench.app.access import current, joining
 from workbench.app.lessons import lessons
 from workbench.app.serving.jobs import Job
 from workbench.errors import InputError
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("lesson", lessons.LESSONS, ids=lambda lesson: lesson.name)
@@ -103,8 +101,8 @@ def test_the_page_needs_no_project_and_says_what_is_wrong_with_an_address(
 ) -> None:
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setenv("WORKBENCH_WARM", "0")
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600).run()
-    test.switch_page(str(ROOT / "pages" / "lessons.py"))
+    test = application().run()
+    test.switch_page(place("lessons"))
     test.query_params["lesson"] = "nothing"
     test.run()
     assert not test.exception and test.title[0].value == "Lessons"
@@ -154,9 +152,9 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
 
     pytest.importorskip("segno", reason="the extra `qr` is not installed")
     assert joining.qr_code("http://192.0.2.7:8501/lessons?class=1").startswith("<svg")
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600)
+    test = application()
     test.run()
-    test.switch_page(str(ROOT / "pages" / "lessons.py"))
+    test.switch_page(place("lessons"))
     test.query_params["lesson"] = "together"
     test.run()
     # what will happen and what will be seen stand beside the button

@@ -17,7 +17,9 @@ from workbench.pools.datasets.catalogue import bundled_file
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = [
     pytest.param(
-        lesson, id=lesson.name, marks=[pytest.mark.slow] * (lesson.name in ("over-confident", "useless"))
+        lesson,
+        id=lesson.name,
+        marks=[pytest.mark.slow] * (lesson.name in ("over-confident", "useless", "unlabelled", "outvoted")),
     )
     for lesson in lessons.LESSONS
     if lesson.name not in ("likelihoods", "looking")

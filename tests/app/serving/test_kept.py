@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from tests.app.uncertainty.test_teaching import started
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current

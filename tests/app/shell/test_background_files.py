@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.serving import jobs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from workbench.app.access import current
 from workbench.app.history import history
 from workbench.app.shell import labelling_speed

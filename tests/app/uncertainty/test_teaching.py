@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.app.test_pages import open_page, texts
+from tests.app.pages import open_page, texts
 from workbench.app.access import current
 from workbench.app.lessons import lessons
 from workbench.app.serving import evaluation

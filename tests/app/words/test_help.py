@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.test_pages import ROOT, open_page, texts
+from tests.app.pages import ROOT, open_page, texts
 from workbench.app.words import help
 from workbench.cli import main
 from workbench.errors import InputError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.test_pages import ROOT, open_page
+from tests.app.pages import PAGES, application, open_page, place
 from workbench.app.access import current
 from workbench.app.data import upload
 from workbench.app.lessons.lessons import LESSONS
@@ -21,18 +21,6 @@ from workbench.policies import POLICIES
 from workbench.sessions import Session
 
 FOLDED = ("expander", "expandable", "popover", "dialog")
-PAGES = (
-    "data",
-    "label",
-    "finish",
-    "compare",
-    "uncertainty",
-    "calibration",
-    "adversarial",
-    "lessons",
-    "history",
-    "help",
-)
 # of jargon that stood on first screens; none of it is a term
 PHRASES = (
     "latent variance",
@@ -140,7 +128,7 @@ def with_a_file(place: Path) -> AppTest:
     """The Data page, once a table of numbers, texts and classes was brought."""
     rows = [f"{i},{i % 7}.5,Order {i} came {'late' if i % 2 else 'at once'},{'ab'[i % 2]}" for i in range(60)]
     (place / "orders.csv").write_text("\n".join(["id,weight,comment,kind", *rows]), encoding="utf-8")
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600)
+    test = application()
     test.session_state[upload.PLACE] = str(place / "orders.csv")
     return test.run()
 
@@ -171,8 +159,8 @@ def test_the_first_screen_has_no_term_that_is_not_introduced(
 
 @pytest.mark.parametrize("name", ["together", *(lesson.name for lesson in LESSONS)])
 def test_a_lesson_explains_every_term_of_its_first_screen(home: Path, name: str) -> None:
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600).run()
-    test.switch_page(str(ROOT / "pages" / "lessons.py"))
+    test = application().run()
+    test.switch_page(place("lessons"))
     test.query_params["lesson"] = name
     test.run()
     assert unexplained(unfolded(test.main)) == set()

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -179,8 +180,8 @@ def header(shape: str) -> bytes:
 @pytest.mark.parametrize(
     ("name", "data", "match"),
     [
-        ("a.zip", blank_zip(4900, 2), "limit is 5,000,000.*resize="),
-        ("a.zip", blank_zip(2000, 30), "120,000,000 numbers once decoded; the limit is 100,000,000"),
+        ("a.zip", partial(blank_zip, 4900, 2), "limit is 5,000,000.*resize="),
+        ("a.zip", partial(blank_zip, 2000, 30), "120,000,000 numbers once decoded; the limit is 100,000,000"),
         ("a.svm", b"1 2000000:1\n-1 1:1\n1 2:1\n", "2,000,000 columns; the limit is 100,000"),
         (
             "a.csv",
@@ -204,6 +205,7 @@ def header(shape: str) -> bytes:
     ids=lambda value: value if isinstance(value, str) and len(value) < 13 else "",
 )
 def test_what_would_take_too_much_is_refused_before_it_is_asked_for(name, data, match):
+    data = data() if callable(data) else data
     with pytest.raises(InputError, match=match):
         load_pool(data, file_name=name, **({"features": "pixels"} if name == "a.zip" else {}))
 

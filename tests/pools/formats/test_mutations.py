@@ -23,7 +23,7 @@ class Trap:
 
 @pytest.mark.parametrize(
     ("first", "end"),
-    [(0, 120), pytest.param(120, 400, marks=pytest.mark.slow)],  # alone: each reader damaged again
+    [(0, 60), pytest.param(60, 460, marks=pytest.mark.slow)],  # alone: each reader damaged again
 )
 def test_sound_files_open_and_damaged_ones_open_or_are_explained(first: int, end: int) -> None:
     readings = _sound.sound()
