@@ -16,10 +16,9 @@ from workbench.app.history.exports import NAMES, format_box, stem
 from workbench.app.serving.caching import computed
 from workbench.app.shell import background_files, downloads, frame, widgets
 from workbench.app.words.text import percent, plural, refused, show_error, verbatim
-from workbench.exchange import FORMATS
+from workbench.exchange.labels import FORMATS
 from workbench.sessions import Session
-from workbench.sessions.certifying import machine_part
-from workbench.sessions.finish_state import FinishState
+from workbench.sessions.finish_state import FinishState, machine_part
 
 _GREEN = (
     ".st-key-certified { background: color-mix(in srgb, #2a9d5c 10%, transparent); border-left: 4px solid"
