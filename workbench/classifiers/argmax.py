@@ -164,8 +164,7 @@ def _lowest(mean: Floats, s: Floats) -> Floats:
 
 def _step(n_classes: Ints) -> Floats:
     """Grid step in deviations: the spread of the largest of C falls like 1 / sqrt(log C)."""
-    step: Floats = STEP * np.sqrt(np.log(10.0) / np.log(np.maximum(n_classes, 6)))
-    return step
+    return STEP * np.sqrt(np.log(10.0) / np.log(np.maximum(n_classes, 6)))
 
 
 def _two_classes(mean: Floats, s: Floats, active: Array, rows: Ints, out: Floats) -> None:
@@ -222,5 +221,4 @@ def _panels(mean: Floats, s: Floats, low: float, high: float) -> Floats:
     x = (f - mean[:, None]) / s[:, None]  # [C, nodes], >= -TAIL
     cdf = ndtr(x)
     density = np.exp(-0.5 * x * x) / (cdf * s[:, None] * np.sqrt(2 * np.pi))
-    mass: Floats = (density * cdf.prod(axis=0) * (half * weight).ravel()).sum(axis=1)
-    return mass
+    return (density * cdf.prod(axis=0) * (half * weight).ravel()).sum(axis=1)

@@ -302,8 +302,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             if not fit._trivial():
                 return fit._sharpened(fit._probabilities_with(X, m))
             scores = np.exp(fit._prior_beta() * (m - m.max(axis=1, keepdims=True)))
-            result: Floats = scores / scores.sum(axis=1, keepdims=True)
-            return result
+            return scores / scores.sum(axis=1, keepdims=True)
         if fit._trivial():
             return np.full((len(X), n_classes), 1.0 / n_classes)
         return fit._sharpened(fit._probabilities(X))
@@ -413,8 +412,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _value(self) -> Self:
         """The fit; within a fit, the draft itself."""
-        fit: Self = self.__dict__.get("_fit", self)
-        return fit
+        return self.__dict__.get("_fit", self)
 
     def _mean_at(self, mean: Any, n: int) -> Floats | None:
         """[n, C] the weighted guess at n rows, or None where none was given."""
@@ -426,8 +424,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         sources = _sources(mean, n, len(self.classes_), "the rows of X")
         if len(sources) != len(weights):
             raise InputError(f"This model knows {len(weights)} guesses and mean holds {len(sources)}.")
-        result: Floats = np.tensordot(weights, sources, axes=1)
-        return result
+        return np.tensordot(weights, sources, axes=1)
 
     def _prior_weights(self, n_sources: int) -> Floats:
         """[J] weights of guesses that no label has spoken about."""

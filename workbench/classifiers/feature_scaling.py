@@ -18,8 +18,7 @@ def f_statistics(scaled: Floats, codes: Ints) -> Floats:
     spare = max(len(codes) - n_groups, 1)
     # one member a class leaves no variance within: a floor keeps the statistic finite
     floor = 1e-3 * (between + within) / spare + 1e-300
-    statistics: Floats = (between / (n_groups - 1)) / (within / spare + floor)
-    return statistics
+    return (between / (n_groups - 1)) / (within / spare + floor)
 
 
 def shrunk_f_statistics(scaled: Floats, codes: Ints) -> Floats:

@@ -53,8 +53,7 @@ class KernelFit(NamedTuple):
     @property
     def mean(self) -> Floats:
         """Coefficients of phi."""
-        mean: Floats = self.wide if len(self.wide) else self.fit.posterior.mean
-        return mean
+        return self.wide if len(self.wide) else self.fit.posterior.mean
 
 
 class HeldBases(NamedTuple):

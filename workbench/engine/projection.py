@@ -94,8 +94,7 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Floats:
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.empty(size + ALIGNMENT, dtype=np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
-    result: Floats = raw[start : start + size].view(dtype).reshape(shape)
-    return result
+    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 def times_triangular(K: Floats, whitener: Floats) -> Floats:

@@ -288,8 +288,7 @@ def leverages(
         factor, info = potrf(H.T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             raise LinAlgError("the curvature of the objective is not positive")
-        solved: Floats = trtrs(factor, columns, lower=1)[0]
-        return solved
+        return trtrs(factor, columns, lower=1)[0]
 
     for c in range(n_classes):
         places = np.flatnonzero(wanted[:, c])

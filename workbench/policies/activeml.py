@@ -178,8 +178,7 @@ def from_activeml(strategy: Any, classifier: Any = None, **options: Any) -> Sele
                 f"scikit-activeml's {name} cannot work with what our model believes: {error} "
                 "Give it a model of its own: from_activeml(strategy, classifier=...)."
             ) from error
-        picked: Ints = rows[np.asarray(answer, dtype=np.int64)]
-        return picked
+        return rows[np.asarray(answer, dtype=np.int64)]
 
     select.__name__ = name
     return select

@@ -273,8 +273,7 @@ def _joint_draws(belief: Belief, rows: Ints, n_classes: int, rng: Generator) -> 
     shared = np.matmul(factors, rng.standard_normal((_DRAWS, factors.shape[1], n_classes)))
     noise = rng.standard_normal(shared.shape)
     noise *= np.sqrt(residual / total)[:, None]
-    result: Floats = shared + noise
-    return result
+    return shared + noise
 
 
 def posterior_factors(belief: Belief, rows: Ints, noise: float = _NOISE) -> tuple[Floats, Floats]:
@@ -369,16 +368,12 @@ def _projection(belief: Belief, rows: Ints) -> Floats:
     is_apart = between > 1e-12 * max(float((landmarks * landmarks).sum(axis=1).max(initial=0.0)), 1e-300)
     scale = float(np.median(between[is_apart])) if is_apart.any() else 1.0
     root = cholesky(np.exp(-between / scale) + 1e-6 * np.eye(len(landmarks)), lower=True)
-    result: Floats = solve_triangular(
-        root, np.exp(-_squared_distances(landmarks, points) / scale), lower=True
-    ).T
-    return result
+    return solve_triangular(root, np.exp(-_squared_distances(landmarks, points) / scale), lower=True).T
 
 
 def _squared_distances(A: Floats, B: Floats) -> Floats:
     squares = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1) - 2.0 * (A @ B.T)
-    result: Floats = np.maximum(squares, 0.0)
-    return result
+    return np.maximum(squares, 0.0)
 
 
 def _sample(rows: Ints, rng: Generator) -> Ints:

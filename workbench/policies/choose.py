@@ -155,8 +155,7 @@ def top_by_variation_ratio(belief: Belief, rows: Ints, k: int, rng: Generator) -
 
 def find_top(entry: PolicyEntry) -> Callable[[Belief, Ints, int, Generator], tuple[Ints, Floats]]:
     """The function behind `entry.top`."""
-    function: Callable[[Belief, Ints, int, Generator], tuple[Ints, Floats]] = load_target(entry.top)
-    return function
+    return load_target(entry.top)
 
 
 def check_needs(entry: PolicyEntry, belief: Belief) -> None:

@@ -34,8 +34,7 @@ def entropy_of(probabilities: Floats) -> Floats:
         [...].
     """
     safe = np.where(probabilities == 0, 1.0, probabilities)  # what is no number stays none
-    result: Floats = -(safe * np.log(safe)).sum(axis=-1)
-    return result
+    return -(safe * np.log(safe)).sum(axis=-1)
 
 
 def latent_of(belief: Belief) -> Latent:
@@ -94,8 +93,7 @@ def margin_in_deviations(belief: Belief, rng: Generator) -> Floats:
     gap, spread, _ = leading_pair(*latent_of(belief))
     with np.errstate(divide="ignore", invalid="ignore"):
         z = gap / np.sqrt(spread)
-    result: Floats = ndtr(-np.where(np.isnan(z), 0.0, z))  # an exact tie without any uncertainty
-    return result
+    return ndtr(-np.where(np.isnan(z), 0.0, z))  # an exact tie without any uncertainty
 
 
 def leading_pair(mean: Array, variance: Array) -> tuple[Floats, Floats, Ints]:
@@ -131,8 +129,7 @@ def _gap(scores: Array) -> Floats:
 
 def least_confident(belief: Belief, rng: Generator) -> Floats:
     """One minus the largest class probability [N]."""
-    result: Floats = 1.0 - np.asarray(belief.probabilities, dtype=np.float64).max(axis=1)
-    return result
+    return 1.0 - np.asarray(belief.probabilities, dtype=np.float64).max(axis=1)
 
 
 _DRAWS = 1024
@@ -175,8 +172,7 @@ def bald(belief: Belief, rng: Generator) -> Floats:
 
 def variance(belief: Belief, rng: Generator) -> Floats:
     """Mean over classes of the latent functions' predictive variance [N]."""
-    result: Floats = np.asarray(latent_of(belief).variance, dtype=np.float64).mean(axis=1)
-    return result
+    return np.asarray(latent_of(belief).variance, dtype=np.float64).mean(axis=1)
 
 
 def random_order(belief: Belief, rng: Generator) -> Floats:

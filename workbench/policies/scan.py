@@ -422,8 +422,7 @@ def _squared_edges(edges: Floats) -> Floats:
     from scipy.special import ndtri
 
     inner = ndtri(np.minimum(edges[1:-1], 0.5)) ** 2
-    result: Floats = np.concatenate([[0.0], inner[::-1], [np.inf]])
-    return result
+    return np.concatenate([[0.0], inner[::-1], [np.inf]])
 
 
 def _streaming_policy(policy: str | PolicyFn) -> tuple[PolicyEntry | None, Any]:

@@ -72,8 +72,7 @@ def exact_rows(mean: Floats, deviation: Floats) -> Floats:
     # The bounds hold for the true value: they repair the last digits of the integral's tails, so
     # that even items of vanishing variation ratio keep their order.
     low, high = bounds(mean, deviation)
-    result: Floats = np.clip(value, low, high)
-    return result
+    return np.clip(value, low, high)
 
 
 def bounds(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:

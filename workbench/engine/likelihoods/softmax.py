@@ -76,8 +76,7 @@ class _InChunks(SiteLikelihood):
 
 @cache
 def _of_settings(kind: Any, setting: tuple[Any, ...]) -> _InChunks:
-    likelihood: _InChunks = kind(2, *setting)
-    return likelihood
+    return kind(2, *setting)
 
 
 class _OnNodes(_InChunks):
