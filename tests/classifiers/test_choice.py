@@ -13,7 +13,7 @@ from workbench.classifiers.choice import Candidate, due, look, steps, turn
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.kernels import OffsetKernel, SlopedKernel, StationaryKernel, to_gpflow
+from workbench.engine.kernels import OffsetKernel, StationaryKernel, to_gpflow
 from workbench.errors import InputError
 from workbench.policies.scan import score_pool
 from workbench.sessions.spec import with_choice
@@ -277,7 +277,7 @@ def test_kernels_of_candidates_are_gpflows(candidate):
     geometry = LargeMarginClassifier(choice="auto").measure(X, 0)
     scaled = geometry.transform(X)
     kernel = candidate.kernel("matern52", 1.3, 10.0, geometry, scaled, y)
-    assert isinstance(kernel, OffsetKernel if candidate.intercept else SlopedKernel)
+    assert isinstance(kernel, OffsetKernel if candidate.intercept else StationaryKernel)
     theirs = to_gpflow(kernel)
     np.testing.assert_allclose(kernel(scaled, scaled[:7]), theirs(scaled, scaled[:7]), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(kernel.diagonal(scaled), theirs(scaled, full_cov=False), rtol=1e-6)

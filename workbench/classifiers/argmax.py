@@ -12,14 +12,11 @@ change, not even in the last bit, when items are reordered or split into other c
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.arrays import Array, Floats, Ints
 
 # Phi(-8) = 6e-16: what lies beyond is below one rounding error of the total.
 TAIL = 8.0
@@ -52,8 +49,7 @@ def argmax_probabilities(mean: Array, variance: Array) -> Floats:
     """
     mean, variance = check_moments(mean, variance)
     out = np.empty(mean.shape, dtype=np.float64)
-    for start in range(0, len(mean), _ROWS):
-        rows = slice(start, start + _ROWS)
+    for rows in slices(len(mean), _ROWS):
         mass = argmax_mass(mean[rows].astype(np.float64), np.sqrt(variance[rows].astype(np.float64)))
         out[rows] = mass / mass.sum(axis=1, keepdims=True)
     return out
@@ -186,8 +182,8 @@ def _shared_grid(
 
     nodes = np.arange(size, dtype=np.float64)
     per_item = max(1, _BLOCK // (size * int(active[rows].sum(axis=1).mean() + 1)))
-    for start in range(0, len(rows), per_item):
-        block = rows[start : start + per_item]
+    for part in slices(len(rows), per_item):
+        block = rows[part]
         item, cls = np.nonzero(active[block])
         row = block[item]
         step = (high[block] - low[block]) / (size - 1)

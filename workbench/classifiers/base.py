@@ -1,7 +1,7 @@
 """Base of every classifier here: labels, classes given up front, validation, state."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ _TOLD = (
 )
 OUTGROWN = 2  # times the rows that a geometry was measured on: a warm start begins anew
 _FREE = ("classes", "warm_start", "random_state")  # what may change between two fits of one warm model
-_BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
+_BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "n_rows_")
 
 
 class FitInputs(NamedTuple):
@@ -115,10 +115,17 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return float(getattr(self, "variance", None) or 1.0)
 
     def _state(self) -> dict[str, Array]:
-        return {name: np.asarray(getattr(self, name)) for name in self._state_names if hasattr(self, name)}
+        return {name: np.asarray(getattr(self, name)) for name in self._state_names}
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
+        self._require(self._state_names, state)
         self._take(self._state_names, state)
+
+    def _require(self, names: Iterable[str], state: Mapping[str, Array]) -> None:
+        """Refuse a state that lacks some of these arrays."""
+        missing = [name for name in names if name not in state]
+        if missing:
+            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
 
     def _take(self, names: tuple[str, ...], state: Mapping[str, Array]) -> None:
         for name in names:
@@ -371,9 +378,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             InputError: arrays are missing.
         """
-        missing = [k for k in _BASE_KEYS if k not in state and k != "feature_names_in_"]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
+        self._require(_BASE_KEYS, state)
         draft = self._draft()
         classes = np.array(state["classes_"])
         draft.classes_ = classes.astype(object) if bool(state["classes_object"]) else classes
@@ -390,8 +395,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
                     draft.geometry_ = geometry
                 draft._set_state(state)
             except KeyError as error:
-                name = type(self).__name__
-                raise InputError(f"This is not a saved {name}: it lacks {error.args[0]}.") from error
+                self._require(error.args, {})
         self._publish(draft)
         return self
 

@@ -15,7 +15,7 @@ from workbench.arrays import Floats, Ints
 from workbench.classifiers.calibration import LeftOut, clearly_less
 from workbench.classifiers.feature_scaling import lengths_by_f, shrunk_f_statistics
 from workbench.classifiers.geometry import Geometry
-from workbench.engine.kernels import DescribedKernel, OffsetKernel, SlopedKernel, StationaryKernel
+from workbench.engine.kernels import DescribedKernel, OffsetKernel, StationaryKernel
 from workbench.errors import InputError
 
 EVERY = 10  # labels between two looks; a tenth of the labels from 100 on
@@ -89,11 +89,11 @@ class Candidate:
         if self.stretch:
             statistics = shrunk_f_statistics(scaled, codes)
             lengths = lengths_by_f(length * self.length, statistics, geometry.inducing, self.stretch)
-        curved = StationaryKernel(name, lengths, variance * (0.5 if self.linear else 1.0))
-        kernel: DescribedKernel = curved
+        slope = 0.0
         if self.linear:
             squares = ((geometry.inducing / lengths) ** 2).sum(axis=1)
-            kernel = SlopedKernel(curved, 0.5 * variance / max(float(squares.mean()), 1e-12))
+            slope = 0.5 * variance / max(float(squares.mean()), 1e-12)
+        kernel = StationaryKernel(name, lengths, variance * (0.5 if self.linear else 1.0), slope)
         return OffsetKernel(kernel, _OFFSET) if self.intercept else kernel
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
@@ -58,10 +58,7 @@ class WithGPflowModel:
 
     @property
     def gpflow_model_(self) -> Any:
-        """The fitted model as GPflow's, on scaled features (`geometry_.transform(X)`).
-
-        It is a `gpflow.models.SVGP`, or `workbench.engine.large_margin_model.LargeMarginGP`.
-        """
+        """The fitted model as a `gpflow.models.SVGP`, on scaled features (`geometry_.transform(X)`)."""
         fit: Any = self._value()  # type: ignore[attr-defined]
         check_is_fitted(fit, "predictor_")
         if "_gpflow_model" not in fit.__dict__:
@@ -104,9 +101,6 @@ class GPClassifier(WithGPflowModel, BaseBayesianClassifier):
         return self.predictor_(X)
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
-        missing = [name for name in self._state_names if name not in state]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
         super()._set_state(state)
         self._fold()
 
@@ -597,8 +591,8 @@ class _KernelSearch:
         """Minus the objective and its gradient over all rows."""
         value = self._fit(theta)
         slope = np.zeros(len(theta))
-        for first in range(0, len(self.data.scaled), _HYPER_ROWS):
-            slope -= self._gradient(theta, slice(first, first + _HYPER_ROWS))
+        for rows in slices(len(self.data.scaled), _HYPER_ROWS):
+            slope -= self._gradient(theta, rows)
         return -value, slope
 
     def _adam(self, theta: Floats, low: Floats, high: Floats) -> None:

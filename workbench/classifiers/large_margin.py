@@ -22,7 +22,14 @@ from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.protocols import LeaveOneOutScores
 from workbench.engine import projection
 from workbench.engine.fitting import Progress
-from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel, kernel_from_arrays
+from workbench.engine.kernels import (
+    KERNELS,
+    Kernel,
+    StationaryKernel,
+    as_kernel,
+    kernel_from_arrays,
+    to_gpflow,
+)
 from workbench.engine.wide_mean import enough_labels
 from workbench.errors import InputError
 from workbench.progress import FitCallback
@@ -115,8 +122,8 @@ class LargeMarginClassifier(LargeMarginFits):
         kernel_: the kernel in use, on scaled features.
         geometry_: the scaling and centres in use.
         predictor_: latents in NumPy.
-        gpflow_model_: the same model in GPflow, on scaled features; without the guess, as `predictor_`; its
-            objective has no rare margin.
+        gpflow_model_: the same model in GPflow, on scaled features; without the guess, as `predictor_`; a
+            wide mean is its mean function. Its objective has no rare margin.
         mean_weights_: [J] weights of the guesses given as `mean=`, where one was.
         mean_weighed_: labels there were when the weights were last chosen.
         left_out_: `calibration.LeftOut`: how well the fit predicts rows it did not see, and at what beta;
@@ -609,25 +616,26 @@ class LargeMarginClassifier(LargeMarginFits):
         self.choices_ = choosing.from_text(str(state["choices_"])) if "choices_" in state else ()
 
     def _gpflow_model_of(self) -> Any:
-        from workbench.engine.kernels import to_gpflow
-        from workbench.engine.large_margin_model import LargeMarginGP
+        """Q as GPflow's model; a wide mean is its mean function."""
+        from workbench.engine.gaussian import q_sqrt_of
+        from workbench.engine.gpflow_models import FunctionMean, as_svgp
+        from workbench.engine.likelihoods import LargeMargin
 
-        basis = self._basis(self.kernel_)
-        wide = self._wide_basis(self.kernel_) if len(self.wide_mean_) else None
-        model = LargeMarginGP(
-            to_gpflow(self.kernel_),
-            basis.points,
-            len(self.classes_),
-            wide=None if wide is None else wide.points,
-            tau=self.temperature,
-            beta=self.beta_,
-            jitter=basis.jitter,
-            wide_jitter=None if wide is None else wide.jitter,
+        mean, mean_function = self.mean_, 0.0
+        wide = self._wide_basis(self.kernel_)
+        if wide is not None and len(self.wide_mean_):
+            kernel, points, weights = to_gpflow(self.kernel_), wide.points, wide.whitener @ self.wide_mean_
+            mean = np.zeros_like(mean)
+            mean_function = FunctionMean(lambda X: kernel(X, points) @ weights)
+        return as_svgp(
+            LargeMargin(len(self.classes_), self.temperature, self.beta_),
+            self.kernel_,
+            self._basis(self.kernel_),
+            mean,
+            q_sqrt_of(np.asarray(self.root_, dtype=np.float64)),
+            mean_function=mean_function,
+            n_rows=self.n_rows_,
         )
-        roots = np.asarray(self.root_, dtype=np.float64)
-        covariance = np.matmul(roots.transpose(0, 2, 1), roots)
-        model.assign(self.mean_, covariance, None if wide is None else self.wide_mean_)
-        return model
 
     # ------------------------------------------------------------------ the guess
 

@@ -379,7 +379,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
 
     def _prior_log_beta(self, fit: KernelFit) -> float:
         variance = float(self.variance)
-        if isinstance(fit.kernel, StationaryKernel):
+        if self.hyperparameters is not None and isinstance(fit.kernel, StationaryKernel):
             variance = float(fit.kernel.variance)  # as learnt
         if not isinstance(self.kernel, str):
             variance = float(np.mean(fit.kernel.diagonal(self.geometry_.inducing)))

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Floats, Ints
+from workbench.arrays import Floats, Ints, slices
 from workbench.classifiers.calibration import softmax
 from workbench.classifiers.gp import ClosedFormClassifier, KernelClassifier
 from workbench.classifiers.options import estimator, fitted, option
@@ -297,8 +297,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         prior = self.predictor_.kernel.diagonal
         out = np.empty((len(X), C))
         rows = max(1, (1 << 21) // (S * C))
-        for first in range(0, len(X), rows):
-            part = slice(first, first + rows)
+        for part in slices(len(X), rows):
             phi = self.predictor_.project(X[part]).astype(np.float64)
             residual = prior(self.predictor_.scaled(X[part])).astype(np.float64)
             residual -= np.einsum("np,np->n", phi, phi)

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.arrays import Array, Cache, Floats, Ints, digest
 from workbench.classifiers import calibration as cal
 from workbench.classifiers.base import BaseBayesianClassifier
-from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.geometry import Geometry, in_order, prefixed, within
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
@@ -44,6 +44,8 @@ class _NetworkClassifier(BaseBayesianClassifier):
     learning_rate: float = option(1e-3, above=0.0)
     min_steps: int = option(300, at_least=1)
     calibration: str | None = option("held-out", choices=("held-out", None))
+
+    _state_names: ClassVar[tuple[str, ...]] = ("network_", "input_shape_", "shift_", "scale_")
 
     network_: str = fitted()
     input_shape_: tuple[int, ...] = fitted()
@@ -175,17 +177,13 @@ class _NetworkClassifier(BaseBayesianClassifier):
         return _FEATURES.ask(key, lambda: network_training.features_of(*parts, X)).astype(np.float64)
 
     def _state(self) -> dict[str, Array]:
-        state = {f"network.{i}": np.asarray(w) for i, w in enumerate(self.weights_)}
-        state |= {"network_": np.asarray(self.network_), "input_shape_": np.asarray(self.input_shape_)}
-        return state | {"shift_": self.shift_, "scale_": self.scale_} | super()._state()
+        return prefixed("network", self.weights_) | super()._state()
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
         super()._set_state(state)
-        count = sum(name.startswith("network.") for name in state)
-        self.weights_ = tuple(np.asarray(state[f"network.{i}"]) for i in range(count))
+        self.weights_ = in_order("network", state)
         self.network_ = saved_network(self.network, state["network_"])
-        self.input_shape_ = tuple(int(size) for size in state["input_shape_"])
-        self.shift_, self.scale_ = np.asarray(state["shift_"]), np.asarray(state["scale_"])
+        self.input_shape_ = tuple(state["input_shape_"].tolist())
 
 
 @estimator
@@ -209,7 +207,7 @@ class SoftmaxNetClassifier(_NetworkClassifier):
         random_state: seed.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("kernel_", "bias_")
+    _state_names: ClassVar[tuple[str, ...]] = (*_NetworkClassifier._state_names, "kernel_", "bias_")
 
     epochs: float = option(20, above=0)
 
@@ -280,7 +278,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     """
 
     has_latent: ClassVar[bool] = True
-    _state_names: ClassVar[tuple[str, ...]] = ("trained_rows_", "beta_")
+    _state_names: ClassVar[tuple[str, ...]] = (*_NetworkClassifier._state_names, "trained_rows_", "beta_")
 
     n_inducing: int = option(64, at_least=1)
     length_scale_factor: float = option(1.0, above=0.0)
@@ -442,14 +440,12 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         return self.head_.predict_latent(self._features(X))
 
     def _state(self) -> dict[str, Array]:
-        head = {f"head.{name}": value for name, value in self.head_.get_state().items()}
-        return super()._state() | head
+        return super()._state() | prefixed("head", self.head_.get_state())
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
         super()._set_state(state)
-        head = {k.removeprefix("head."): v for k, v in state.items() if k.startswith("head.")}
-        geometry = {k.removeprefix("geometry."): v for k, v in head.items() if k.startswith("geometry.")}
-        self.head_ = self._new_head(Geometry.from_arrays(geometry)).set_state(head)
+        head = within("head", state)
+        self.head_ = self._new_head(Geometry.from_arrays(within("geometry", head))).set_state(head)
 
 
 def shape_of(sizes: Any, n_columns: int) -> tuple[int, ...]:

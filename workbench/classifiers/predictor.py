@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.classifiers.geometry import Geometry, prefixed, within
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.representation import Representation
@@ -203,8 +203,7 @@ class Predictor:
         mean = np.empty((n, n_columns), dtype=self.dtype)
         variance = np.empty((n, n_columns), dtype=self.dtype)
         block = self._block()
-        for start in range(0, n, CHUNK):
-            rows = slice(start, min(start + CHUNK, n))
+        for rows in slices(n, CHUNK):
             m, v = self._chunk(self.scaled(X[rows]), block)
             if self.binary:
                 m, v = both_sides(m, v)
@@ -216,8 +215,7 @@ class Predictor:
         n, n_latent = len(X), self.mean_weights.shape[1]
         result = np.empty((n, n_latent), dtype=self.dtype)
         block = self._block()
-        for start in range(0, n, CHUNK):
-            rows = slice(start, min(start + CHUNK, n))
+        for rows in slices(n, CHUNK):
             np.matmul(block(self.scaled(X[rows])), self.mean_weights, out=result[rows])
         result += self.mean_offset
         return np.concatenate([-0.5 * result, 0.5 * result], axis=1) if self.binary else result
@@ -226,8 +224,7 @@ class Predictor:
         """Whitened features phi [N, P] of raw features X [N, D]."""
         points = self.points[: len(self.whitener)]
         phi = np.empty((len(X), len(points)), dtype=self.dtype)
-        for start in range(0, len(X), CHUNK):
-            rows = slice(start, min(start + CHUNK, len(X)))
+        for rows in slices(len(X), CHUNK):
             np.matmul(self.kernel(self.scaled(X[rows]), points), self.whitener, out=phi[rows])
         return phi
 
@@ -255,14 +252,12 @@ class Predictor:
         kernel_block: Floats | None = None
         if not compact or len(self.points) > P:
             kernel_block = np.empty((len(X), len(self.points)), np.float32 if compact else self.dtype)
-            for start in range(0, len(X), CHUNK):
-                rows = slice(start, start + CHUNK)
+            for rows in slices(len(X), CHUNK):
                 kernel_block[rows] = block(self.scaled(X[rows]))
 
         def whiten() -> tuple[Floats, Floats]:
             phi, residual = np.empty((P, len(X)), np.float32), np.empty(len(X), np.float32)
-            for start in range(0, len(X), CHUNK):
-                rows = slice(start, start + CHUNK)
+            for rows in slices(len(X), CHUNK):
                 scaled = self.scaled(X[rows])
                 K = block(scaled) if compact or kernel_block is None else kernel_block[rows]
                 part = K[:, :P] @ self.whitener
@@ -417,8 +412,7 @@ def _quadratic_forms(phi: Floats, roots: Floats) -> Floats:
     edges = np.unique(np.linspace(0, P, _BLOCKS + 1).astype(int)).tolist()
     blocks = [roots[:, low:high, :high].reshape(-1, high) for low, high in itertools.pairwise(edges)]
     out = np.zeros((C, phi.shape[1]), dtype=phi.dtype)
-    for start in range(0, phi.shape[1], _COLUMNS):
-        part = slice(start, start + _COLUMNS)
+    for part in slices(phi.shape[1], _COLUMNS):
         for rows in blocks:
             B = (rows @ phi[: rows.shape[1], part]).reshape(C, len(rows) // C, -1)
             out[:, part] += np.einsum("ckn,ckn->cn", B, B)

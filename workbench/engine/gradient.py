@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as _tensorflow
 
-from workbench.arrays import Floats, Ints
+from workbench.arrays import Floats, Ints, slices
 from workbench.engine.adam import AdamState, adam_step
 from workbench.engine.fitting import FitResult, minibatches
 from workbench.engine.gaussian import State
@@ -206,7 +206,7 @@ def ascend_adam(
 
     expectation, penalty = _compiled_bound(likelihood.for_any_classes(), np.dtype(dtype).name)
     size = int(likelihood.chunk_rows(data.targets.shape[1]) or n)
-    parts = [Block(*(part[i : i + size] for part in tensors)) for i in range(0, n, size)]
+    parts = [Block(*(part[rows] for part in tensors)) for rows in slices(n, size)]
 
     def whole(q: Any) -> float:
         return sum(float(expectation(part, Gaussian(*q))) for part in parts) - float(penalty(Gaussian(*q)))
