@@ -19,7 +19,7 @@ from workbench.classifiers.guess_weights import judged_by_folds
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor, both_sides
-from workbench.engine.fitting import FitResult
+from workbench.engine.fitting import FitResult, Hyper
 from workbench.engine.gaussian import State, q_sqrt_of
 from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel
 from workbench.engine.projection import Basis, cached_basis, project
@@ -88,6 +88,9 @@ class GPClassifier(WithGPflowModel, BaseBayesianClassifier):
     def _make_kernel(self, length: Any, variance: float) -> Kernel:
         """The covariance function on scaled features."""
 
+    def _check(self) -> None:
+        """Refuse options that do not fit together."""
+
     @abstractmethod
     def _fold(self) -> None:
         """Make `predictor_` of the fitted arrays."""
@@ -112,7 +115,8 @@ class KernelClassifier(GPClassifier):
     kernel: Any = "squared-exponential"
     length_scale_factor: float = option(0.6, above=0.0)
 
-    def _check_kernel(self) -> None:
+    def _check(self) -> None:
+        super()._check()
         if isinstance(self.kernel, str):
             if self.kernel not in KERNELS:
                 raise InputError(
@@ -121,6 +125,8 @@ class KernelClassifier(GPClassifier):
                 )
         else:
             as_kernel(self.kernel)
+            if getattr(self, "hyperparameters", "fixed") != "fixed":
+                raise InputError("Only named kernels can be learned; set hyperparameters='fixed'.")
             refuse_unused(
                 self, ("length_scale_factor", "variance"), "with a kernel object, which is used as it is"
             )
@@ -129,20 +135,6 @@ class KernelClassifier(GPClassifier):
         if isinstance(self.kernel, str):
             return StationaryKernel(self.kernel, length, variance)
         return as_kernel(self.kernel)
-
-
-class Hyper(NamedTuple):
-    """Parts that the projection is made with.
-
-    Attributes:
-        length_scale: one, or [D].
-        variance: of the kernel.
-        inducing: [P, D] inducing points, scaled units.
-    """
-
-    length_scale: Any
-    variance: float
-    inducing: Floats
 
 
 class Data(NamedTuple):
@@ -226,9 +218,6 @@ class SparseGPClassifier(GPClassifier):
         """True if fits between kernel steps take minibatches."""
         return False
 
-    def _check(self) -> None:
-        """Refuse options that do not fit together."""
-
     # ------------------------------------------------------------------ fitting
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
@@ -280,7 +269,7 @@ class SparseGPClassifier(GPClassifier):
     def _judge(self, data: Data, codes: Ints, hyper: Hyper, rows: Any, weights: Floats) -> LeftOut:
         """Scores of the held-out labels under brief fits to four fifths of some rows."""
         data = data._replace(offset=self._offset(weights=weights)).rows(rows)
-        basis, kernel = self._basis(hyper), self._make_kernel(hyper.length_scale, hyper.variance)
+        basis, kernel = self._basis(hyper), self._kernel_of(hyper)
         phi, residual = project(data.scaled, basis, kernel)
         start = State.prior(
             len(basis.points), self._n_functions(), self._mean_prior.mean, self._numpy_dtype()
@@ -403,7 +392,7 @@ class SparseGPClassifier(GPClassifier):
         from workbench.engine import gradient as engine
 
         size = len(theta) - (hyper.inducing.size if self._moves_inducing() else 0)
-        logs = engine.Hyper(theta[: size - 1], theta[size - 1], hyper.inducing)
+        logs = Hyper(theta[: size - 1], theta[size - 1], hyper.inducing)
         rows = engine.Rows(data.scaled, data.targets)
         slopes = engine.kernel_gradient(self._likelihood(), self.kernel, rows, logs, state)
         parts = slopes if self._moves_inducing() else slopes[:2]
@@ -411,10 +400,11 @@ class SparseGPClassifier(GPClassifier):
 
     # ------------------------------------------------------------------ predicting
 
+    def _kernel_of(self, hyper: Hyper) -> Kernel:
+        return self._make_kernel(hyper.length_scale, hyper.variance)
+
     def _basis(self, hyper: Hyper) -> Basis:
-        return cached_basis(
-            hyper.inducing, self._make_kernel(hyper.length_scale, hyper.variance), self._numpy_dtype()
-        )
+        return cached_basis(hyper.inducing, self._kernel_of(hyper), self._numpy_dtype())
 
     def _covariance(self) -> Floats:
         root = np.asarray(self.root_, dtype=np.float64)
@@ -424,7 +414,7 @@ class SparseGPClassifier(GPClassifier):
         hyper = self._hyper()
         self.predictor_ = Predictor.from_posterior(
             self.geometry_,
-            self._make_kernel(hyper.length_scale, hyper.variance),
+            self._kernel_of(hyper),
             self._basis(hyper),
             self.mean_,
             self._covariance(),
@@ -439,7 +429,7 @@ class SparseGPClassifier(GPClassifier):
         hyper = self._hyper()
         return as_svgp(
             self._likelihood(self._n_functions()),
-            self._make_kernel(hyper.length_scale, hyper.variance),
+            self._kernel_of(hyper),
             self._basis(hyper),
             self.mean_,
             q_sqrt_of(np.asarray(self.root_, dtype=np.float64)),
@@ -466,6 +456,7 @@ class ClosedFormClassifier(SparseGPClassifier):
         return self.batch_size is not None
 
     def _check(self) -> None:
+        super()._check()
         rate = self.learning_rate
         if isinstance(rate, str):
             if rate not in ("adaptive", "decaying"):
@@ -474,8 +465,6 @@ class ClosedFormClassifier(SparseGPClassifier):
             raise InputError(f"learning_rate must lie in (0, 1]; got {rate}.")
         if self.batch_size is None and getattr(self, "class_batch", None) is None:
             refuse_unused(self, ("learning_rate", "epochs"), "in full sweeps: it is for a batch_size")
-        if not isinstance(getattr(self, "kernel", ""), str) and self.hyperparameters == "learned":
-            raise InputError("Only named kernels can be learned; set hyperparameters='fixed'.")
         if getattr(self, "ard", False) and self.hyperparameters == "fixed":
             raise InputError("ard=True needs hyperparameters='learned'.")
 
@@ -490,7 +479,7 @@ class ClosedFormClassifier(SparseGPClassifier):
     ) -> FitResult:
         from workbench.engine import natural_gradient as engine
 
-        n, kernel = len(data.scaled), self._make_kernel(hyper.length_scale, hyper.variance)
+        n, kernel = len(data.scaled), self._kernel_of(hyper)
         full_batch = self.batch_size is None or self.batch_size >= n
         sweeps = full_batch and self._class_batch() >= self._n_functions()
         shuffle = None if sweeps else rng  # a block then stands for all rows
@@ -628,6 +617,5 @@ def block_of(model: SparseGPClassifier, data: Data, hyper: Hyper) -> Any:
     """All rows, projected, as one `workbench.engine.natural_steps.Block` of arrays."""
     from workbench.engine.natural_steps import Block
 
-    kernel = model._make_kernel(hyper.length_scale, hyper.variance)
-    phi, residual = project(data.scaled, model._basis(hyper), kernel)
+    phi, residual = project(data.scaled, model._basis(hyper), model._kernel_of(hyper))
     return Block.of(phi, residual, data.targets, data.offset)

@@ -12,8 +12,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import calibration as cal
 from workbench.classifiers import choice as choosing
 from workbench.classifiers.base import FitInputs
-from workbench.classifiers.choice import Candidate, Choice
-from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
+from workbench.classifiers.choice import Candidate, Choice, f_statistics, lengths_by_f
 from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
 from workbench.classifiers.large_margin_fits import FOLDS, KernelFit, LargeMarginFits, of_unit_length
 from workbench.classifiers.latent import Latent
@@ -261,7 +260,7 @@ class LargeMarginClassifier(LargeMarginFits):
         return leader.kernel_, self._start() if stands else None
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
-        self._check_kernel()
+        self._check()
         leader = self._inputs.leader
         if leader is not None and leader is not self:
             kernel, start = self._take_over(leader, X)
@@ -328,7 +327,7 @@ class LargeMarginClassifier(LargeMarginFits):
             return clash is None and self.kernel == KERNELS[0]
         return self.choice == "auto"
 
-    def _check_kernel(self) -> None:
+    def _check(self) -> None:
         rate = self.learning_rate
         if self.solver == "natural-gradient" and rate is not None and not rate <= 1:
             raise InputError(f"learning_rate of natural gradients must lie in (0, 1]; got {rate}.")

@@ -107,7 +107,6 @@ class LogisticSoftmaxClassifier(ClosedFormClassifier, KernelClassifier):
 
     def _check(self) -> None:
         super()._check()
-        self._check_kernel()
         if self.bound == "plain" and (self.batch_size is not None or self.class_batch is not None):
             raise InputError(
                 "bound='plain' uses all rows and classes: leave batch_size and class_batch None."
@@ -187,7 +186,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         from workbench.engine import logistic_softmax_gibbs as gibbs
 
-        self._check_kernel()
+        self._check()
         C, chains = len(self.classes_), int(self.n_chains)
         warm = self._warm() and hasattr(self, "samples_")
         start = self._previous_means(X) if warm else None

@@ -153,7 +153,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
 
         Args:
             X: [N, D] rows of the fit.
-            codes: [N] their classes; of fewer than four the prior decides.
+            codes: [N] their classes; of fewer than four, and of a fit that is stopped, the prior decides.
             centre: of the prior on log beta.
             report: of the whole fit, whose second half this is.
         """
@@ -161,13 +161,19 @@ class _NetworkClassifier(BaseBayesianClassifier):
         order = np.lexsort((np.random.default_rng(self._draw).random(n), codes))
         scores = np.zeros((n, C))  # alike: they say nothing
         for part in range(2):
-            if n >= HALVES_FROM and not report.stopped:
+            if self._share(n) < 1.0 and not report.stopped:
                 half, rest = order[part::2], order[1 - part :: 2]
                 fit = self._draft()
                 fit.classes, fit.calibration = range(C), None
                 here = report.part(0.5 + part / 4, 0.75 + part / 4).callback
                 scores[half] = fit._fitted_to(X[rest], codes[rest], here, None, None)._scores(X[half])
+        if report.stopped:  # a network that is trained in part says nothing of the whole one
+            scores[:] = 0.0
         return float(cal.judge_table(scores, codes, np.arange(n), centre).beta)
+
+    def _share(self, n: int) -> float:
+        """Share of the fit that trains the network; in the rest two fits on halves set the temperature."""
+        return 0.5 if self.calibration == "held-out" and n >= HALVES_FROM else 1.0
 
     def _features(self, X: Array) -> Floats:
         from workbench.engine import network_training
@@ -217,8 +223,8 @@ class SoftmaxNetClassifier(_NetworkClassifier):
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._prepare(X)
         report = Progress(callback)
-        share = 0.5 if self.calibration else 1.0
-        network = self._softmax_network(X, codes, self.epochs, report.part(0.0, share))
+        training = report.part(0.0, self._share(len(X)))
+        network = self._softmax_network(X, codes, self.epochs, training)
         self.weights_, (self.kernel_, self.bias_) = network.variables[:-2], network.variables[-2:]
         self.objective_trace_ = -len(X) * network.trace
         self.objective_ = float(self.objective_trace_[-1])
@@ -318,14 +324,14 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         self.n_iter_ = self.head_.n_iter_
 
     def _fit_whole(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
-        from workbench.engine import network_head, network_training
+        from workbench.engine import network_training
 
         self._prepare(X)
         rng = np.random.default_rng([self._seed(), 0x101])
         train, held_out = self._held_out(len(X), rng)
         halves = self.calibration == "held-out" and not len(held_out)
         progress = Progress(callback)
-        report = progress.part(0.0, 0.5 if halves else 1.0)
+        report = progress.part(0.0, self._share(len(X)) if halves else 1.0)
         inputs, labels = X[train], codes[train]
         n = len(train)
         epochs = self.joint_epochs if n >= JOINT_FROM * len(self.classes_) else 0
@@ -340,7 +346,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         if len(rows) and not started.stopped:
             kernel = (self.variance, self.length_scale_factor * self.head_.geometry_.length_scale)
             root = self.head_.root_
-            start = network_head.Head.of(
+            start = network_training.Head.of(
                 self.head_.geometry_.inducing, self.head_.mean_, np.matmul(root.transpose(0, 2, 1), root)
             )
             self.weights_, head, joint = network_training.train_joint(

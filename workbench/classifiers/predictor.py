@@ -19,7 +19,7 @@ from workbench.arrays import Array, Floats, Ints, slices
 from workbench.classifiers.geometry import Geometry, prefixed, within
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.representation import Representation
-from workbench.engine.kernels import GPflowKernel, Kernel, StationaryKernel, kernel_from_arrays
+from workbench.engine.kernels import GPflowKernel, Kernel, kernel_from_arrays
 from workbench.engine.projection import CHUNK, Basis
 
 _ARRAYS = ("shift", "scale", "clip", "points", "mean_weights", "mean_offset", "whitener", "binary")
@@ -202,9 +202,8 @@ class Predictor:
         n_columns = 2 if self.binary else n_latent
         mean = np.empty((n, n_columns), dtype=self.dtype)
         variance = np.empty((n, n_columns), dtype=self.dtype)
-        block = self._block()
         for rows in slices(n, CHUNK):
-            m, v = self._chunk(self.scaled(X[rows]), block)
+            m, v = self._chunk(self.scaled(X[rows]))
             if self.binary:
                 m, v = both_sides(m, v)
             mean[rows], variance[rows] = m, v
@@ -214,11 +213,10 @@ class Predictor:
         """[N, C] latent means alone, of raw features X [N, D]."""
         n, n_latent = len(X), self.mean_weights.shape[1]
         result = np.empty((n, n_latent), dtype=self.dtype)
-        block = self._block()
         for rows in slices(n, CHUNK):
-            np.matmul(block(self.scaled(X[rows])), self.mean_weights, out=result[rows])
+            np.matmul(self._kernel_block(X[rows]), self.mean_weights, out=result[rows])
         result += self.mean_offset
-        return np.concatenate([-0.5 * result, 0.5 * result], axis=1) if self.binary else result
+        return self._as_columns(result)
 
     def project(self, X: Array) -> Floats:
         """Whitened features phi [N, P] of raw features X [N, D]."""
@@ -248,18 +246,22 @@ class Predictor:
         """
         if isinstance(self.kernel, GPflowKernel):
             return None
-        P, block = len(self.whitener), self._block()
+        P = len(self.whitener)
         kernel_block: Floats | None = None
         if not compact or len(self.points) > P:
             kernel_block = np.empty((len(X), len(self.points)), np.float32 if compact else self.dtype)
             for rows in slices(len(X), CHUNK):
-                kernel_block[rows] = block(self.scaled(X[rows]))
+                kernel_block[rows] = self._kernel_block(X[rows])
 
         def whiten() -> tuple[Floats, Floats]:
             phi, residual = np.empty((P, len(X)), np.float32), np.empty(len(X), np.float32)
             for rows in slices(len(X), CHUNK):
                 scaled = self.scaled(X[rows])
-                K = block(scaled) if compact or kernel_block is None else kernel_block[rows]
+                K = (
+                    self.kernel(scaled, self.points)
+                    if kernel_block is None or compact
+                    else kernel_block[rows]
+                )
                 part = K[:, :P] @ self.whitener
                 phi[:, rows] = part.T
                 prior = self.kernel.diagonal(scaled)
@@ -282,7 +284,9 @@ class Predictor:
 
     def mean_at(self, projection: Projection) -> Floats:
         """The mean of `latent_at` alone [N, C], to the same bytes: the variances are most of its work."""
-        mean = self._mean_at(projection)
+        return self._as_columns(self._mean_at(projection))
+
+    def _as_columns(self, mean: Floats) -> Floats:
         return np.concatenate([-0.5 * mean, 0.5 * mean], axis=1) if self.binary else mean
 
     def _mean_at(self, projection: Projection) -> Floats:
@@ -316,18 +320,12 @@ class Predictor:
             and _same(_written(self), _written(other))
         )
 
-    def _block(self) -> Any:
-        """A function of scaled rows giving k(x, points), with what repeats done once."""
-        kernel, points = self.kernel, self.points
-        if not isinstance(kernel, StationaryKernel):
-            return lambda rows: kernel(rows, points)
-        length = np.asarray(kernel.length_scale, dtype=self.dtype)
-        B = points / length
-        squares = np.einsum("pd,pd->p", B, B)
-        return lambda rows: kernel.of_scaled(rows / length, B, squares)
+    def _kernel_block(self, X: Array) -> Floats:
+        """k(x, points) [N, B] of raw features."""
+        return self.kernel(self.scaled(X), self.points)
 
-    def _chunk(self, rows: Floats, block: Any) -> tuple[Floats, Floats]:
-        K = block(rows)
+    def _chunk(self, rows: Floats) -> tuple[Floats, Floats]:
+        K = self.kernel(rows, self.points)
         mean = K @ self.mean_weights
         mean += self.mean_offset
         K = K[:, : len(self.whitener)]

@@ -7,9 +7,9 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.classifiers.argmax import argmax_probabilities
-from workbench.classifiers.gp import Data, Hyper, KernelClassifier, SparseGPClassifier, block_of
+from workbench.classifiers.gp import Data, KernelClassifier, SparseGPClassifier, block_of
 from workbench.classifiers.options import estimator, fitted, option
-from workbench.engine.fitting import FitResult
+from workbench.engine.fitting import FitResult, Hyper
 from workbench.engine.gaussian import State, q_sqrt_of, root_of
 from workbench.engine.quadrature import softmax_probabilities
 from workbench.errors import InputError
@@ -122,9 +122,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         )
 
     def _check(self) -> None:
-        self._check_kernel()
-        if self.hyperparameters != "fixed" and not isinstance(self.kernel, str):
-            raise InputError("Only named kernels can be learned; set hyperparameters='fixed'.")
+        super()._check()
         if not self.epsilon < 1:
             raise InputError(f"epsilon must lie between 0 and 1; got {self.epsilon}.")
 
@@ -158,7 +156,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
             data.scaled,
             data.targets,
             self._basis(hyper),
-            self._make_kernel(hyper.length_scale, hyper.variance),
+            self._kernel_of(hyper),
             offset=data.offset,
         )
         # plain steps: these likelihoods are not conjugate, and longer ones mostly fail
@@ -203,18 +201,18 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         from workbench.engine import natural_gradient
 
         start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
-        fit, engine_hyper = engine.learn(
+        fit, hyper = engine.learn(
             self._likelihood(),
             self.kernel,
             engine.Rows(data.scaled, data.targets),
             start,
-            engine.Hyper(*hyper),
+            hyper,
             rng=rng,
             move_inducing=self._moves_inducing(),
             callback=callback,
             **self._adam_options(),
         )
-        hyper, state = Hyper(*engine_hyper), _state_of(fit.posterior)
+        state = _state_of(fit.posterior)
         # the trace holds estimates from batches; the objective is that of all rows
         value = natural_gradient.objective(
             self._likelihood(), [block_of(self, data, hyper)], state, self._mean_prior

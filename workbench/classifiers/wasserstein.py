@@ -206,8 +206,7 @@ class WassersteinClassifier(GPClassifier):
         )
 
     def _keep(self, state: Any) -> None:
-        self.weights_ = state.mean.weights
-        self.kernel_, self.bias_, self.root_ = state.mean.kernel, state.mean.bias, state.root
+        self.weights_, self.kernel_, self.bias_, self.root_ = state
         self._fold()
 
     def _choose_temper(self, X: Floats, codes: Ints) -> float:
@@ -232,7 +231,7 @@ class WassersteinClassifier(GPClassifier):
         root = np.tile(np.eye(self.root_.shape[1]), (C, 1, 1))
         for c, j in self._previous_columns():
             kernel[:, c], bias[c], root[c] = self.kernel_[:, j], self.bias_[j], self.root_[j]
-        return engine.State(engine.Mean(self.weights_, kernel, bias), root)
+        return engine.State(self.weights_, kernel, bias, root)
 
     def _check(self) -> None:
         for name in ("epsilon", "validation_fraction"):
@@ -324,8 +323,5 @@ def _held_out(codes: Ints, n_classes: int, fraction: float, rng: np.random.Gener
 
 def _fits(state: Any, fresh: Any) -> bool:
     """True if a former state has the shapes that a fresh one would have."""
-    before, after = (
-        [np.shape(part) for part in (*each.mean.weights, *each.mean[1:], each.root)]
-        for each in (state, fresh)
-    )
+    before, after = ([np.shape(part) for part in (*each.weights, *each[1:])] for each in (state, fresh))
     return before == after

@@ -115,16 +115,6 @@ class StationaryKernel:
         """K [N, P] between X [N, D] and Z [P, D], in X's precision."""
         length: Floats = np.asarray(self.length_scale, dtype=X.dtype)
         A, B = X / length, Z.astype(X.dtype, copy=False) / length
-        return self.of_scaled(A, B, np.einsum("pd,pd->p", B, B))
-
-    def of_scaled(self, A: Floats, B: Floats, squares: Floats) -> Floats:
-        """K between rows already divided by the length scale.
-
-        Args:
-            A: [N, D].
-            B: [P, D].
-            squares: [P] squared norms of B, which callers in a loop keep.
-        """
         if self.name != "squared-exponential":
             curved = stationary(self.name, A, B, np.asarray(self.variance, dtype=A.dtype))
             return curved + A.dtype.type(self.slope) * (A @ B.T) if self.slope else curved
@@ -133,7 +123,7 @@ class StationaryKernel:
         # exponents a'b - |a|^2/2 - |b|^2/2 + log v, built in place: half the passes over K
         top = K.dtype.type(np.log(self.variance))
         K -= 0.5 * np.einsum("nd,nd->n", A, A)[:, None]
-        K -= 0.5 * squares - top
+        K -= 0.5 * np.einsum("pd,pd->p", B, B) - top
         np.minimum(K, top, out=K)
         np.exp(K, out=K)
         return np.add(K, straight, out=K) if self.slope else K

@@ -426,9 +426,7 @@ def _squared_edges(edges: Floats) -> Floats:
 
 
 def _streaming_policy(policy: str | PolicyFn) -> tuple[PolicyEntry | None, Any]:
-    entry, function = find(policy) if isinstance(policy, str) else (None, policy)
-    if not callable(function):
-        raise InputError(f"A policy is a name, 'package.module:function' or a function; got {policy!r}.")
+    entry, function = find(policy)
     if (entry is not None and not entry.rowwise) or is_selector(function):
         raise InputError(
             f"{policy!r} compares items with each other, so it cannot stream over a pool. Score with a "
