@@ -25,6 +25,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.engine.adam import AdamState, adam_step, in_shares
 from workbench.engine.augmentation import rival_hinges, tempered_maximum, without_own
 from workbench.engine.networks import Shape, Weights, forward, n_features, template
+from workbench.engine.whitened import kl, project
 
 _FLOATS_PER_CALL = 1 << 24  # activations of one forward chunk
 
