@@ -204,7 +204,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         draft.classes_ = np.array(classes)
         draft.n_rows_ = len(codes)
         if mean is not None:
-            sources = _sources(mean, len(codes), len(classes), "the rows of X")
+            sources = _sources(mean, len(codes), len(classes))
             draft._inputs = draft._inputs._replace(sources=sources)
         if draft._trivial():
             if draft._inputs.sources is not None:
@@ -425,7 +425,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         weights = self.__dict__.get("mean_weights_")
         if weights is None:
             raise InputError("This model was fitted without a guess; give `mean=` to `fit` as well.")
-        sources = _sources(mean, n, len(self.classes_), "the rows of X")
+        sources = _sources(mean, n, len(self.classes_))
         if len(sources) != len(weights):
             raise InputError(f"This model knows {len(weights)} guesses and mean holds {len(sources)}.")
         return np.tensordot(weights, sources, axes=1)
@@ -523,15 +523,12 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"The geometry is for {geometry.n_features} features and X has {X.shape[1]}.")
         return geometry
 
-    def _resolve_geometry(
-        self, X: Floats, n_inducing: int, *, n_mean: int = 0, method: str = "k-means++"
-    ) -> Geometry:
+    def _resolve_geometry(self, X: Floats, n_inducing: int, *, method: str = "k-means++") -> Geometry:
         """The geometry given, else the present one on a warm start, else one measured on X.
 
         Args:
             X: [N, D] raw features.
             n_inducing: P, if one is measured.
-            n_mean: extra centres for the mean, if one is measured.
             method: "k-means++" or "random", if one is measured.
 
         Returns:
@@ -544,7 +541,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         if geometry is not None:
             self.geometry_ = geometry
         elif not (self._warm() and present is not None and present.n_features == X.shape[1]):
-            self.geometry_ = Geometry.of(X, n_inducing, self._seed(), n_mean=n_mean, method=method)
+            self.geometry_ = Geometry.of(X, n_inducing, self._seed(), method=method)
             self.measured_rows_ = len(X)
         return self.geometry_
 
@@ -554,13 +551,14 @@ _NO_MEAN = (
 )
 
 
-def _sources(mean: Any, n: int, n_classes: int, rows: str) -> Floats:
+def _sources(mean: Any, n: int, n_classes: int) -> Floats:
     """Guesses [J, n, C] from one [n, C] or several."""
     guesses: Floats = np.asarray(mean, dtype=np.float64)
     guesses = guesses[None] if guesses.ndim == 2 else guesses
     if guesses.ndim != 3 or guesses.shape[1:] != (n, n_classes):
         raise InputError(
-            f"mean must have the shape [{n}, {n_classes}] or [J, {n}, {n_classes}]: {rows} and the classes; "
+            f"mean must have the shape [{n}, {n_classes}] or [J, {n}, {n_classes}]: the rows of X and the "
+            f"classes; "
             f"got {list(np.shape(mean))}."
         )
     if not np.isfinite(guesses).all():

@@ -105,7 +105,6 @@ class Choice:
         candidate: the one in use from here on.
         loss: minus its mean leave-one-out log-likelihood; of a stretch that few labels made, by folds.
         plain_loss: that of features as they are and nothing else; None beside one by folds.
-        moved: whether it is another than before.
         failed: candidates that could not be fitted, and why.
         n_labelled_points: labelled items among its inducing points, the last ones.
     """
@@ -114,7 +113,6 @@ class Choice:
     candidate: Candidate
     loss: float
     plain_loss: float | None
-    moved: bool
     failed: dict[str, str] = field(default_factory=dict)
     n_labelled_points: int = 0
 
@@ -251,9 +249,7 @@ def look(
     for step in factors:
         for candidate in list(step(best)):
             try_out(candidate)
-    return Choice(
-        labels, best, float(best_loss.mean()), float(base.mean()), moved=best != present, failed=failed
-    )
+    return Choice(labels, best, float(best_loss.mean()), float(base.mean()), failed)
 
 
 def to_text(choices: Sequence[Choice]) -> str:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from workbench.arrays import Array, Floats, Ints, slices
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.calibration import LeftOut
-from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.geometry import Geometry, default_inducing
 from workbench.classifiers.guess_weights import judged_by_folds
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
@@ -175,6 +175,7 @@ class SparseGPClassifier(GPClassifier):
     )
     _posterior_names: ClassVar[tuple[str, ...]] = _state_names[:7]
     _guess_scale: ClassVar[float] = 3.0
+    _most_inducing: ClassVar[int] = 128  # where nobody says how many
     _takes_mean: ClassVar[bool] = False  # a latent a class, and probabilities of latents
 
     hyperparameters: str = option("fixed", choices=("fixed", "learned"))
@@ -296,7 +297,7 @@ class SparseGPClassifier(GPClassifier):
 
     def _measure(self, X: Floats, n: int) -> Geometry:
         """The geometry of the fit."""
-        count = getattr(self, "n_inducing", None) or default_inducing(n)
+        count = getattr(self, "n_inducing", None) or min(default_inducing(n), self._most_inducing)
         return self._resolve_geometry(X, count, method=getattr(self, "inducing", "k-means++"))
 
     def _keep(self, hyper: Hyper) -> None:
@@ -600,11 +601,6 @@ class _KernelSearch:
             theta, rate = new_theta, 0.93 * rate
             if quiet == 3:
                 break
-
-
-def default_inducing(n: int) -> int:
-    """Inducing points for n labels when nobody says: 64, and 128 from 1,000."""
-    return 64 if n < 1000 else 128
 
 
 def _moments(q: Any, phi: Floats, offset: Any) -> tuple[Floats, Floats]:

@@ -13,8 +13,15 @@ from workbench.classifiers import calibration as cal
 from workbench.classifiers import choice as choosing
 from workbench.classifiers.base import FitInputs
 from workbench.classifiers.choice import Candidate, Choice, f_statistics, lengths_by_f
-from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
-from workbench.classifiers.large_margin_fits import FOLDS, KernelFit, LargeMarginFits, of_unit_length
+from workbench.classifiers.geometry import Geometry, default_inducing, prefixed, with_points, within
+from workbench.classifiers.large_margin_fits import (
+    CALIBRATIONS,
+    FOLDS,
+    SOLVERS,
+    KernelFit,
+    LargeMarginFits,
+    of_unit_length,
+)
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import check_options, estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
@@ -34,18 +41,12 @@ from workbench.errors import InputError
 from workbench.progress import FitCallback
 
 N_INDUCING = 64
-N_MEAN = 448
-_POINTS_BY_LABELS = ((4000, 256), (1000, 128))  # without a wide basis
 # learnt features hold classes apart by nearly straight lines: a longer scale than elsewhere. On shapes of
 # photos and pieces of texts 1 is a little better than 1.4 up to 100 labels, 2 a little from 200 on but worse
 # at 50 to 100; choosing among the three from the labels brought nothing. Beside a guess, which tells of whole
 # classes, 0.6 is better (docs/results.md)
 _LENGTH, _LENGTH_OF_UNITS = 0.6, 1.4
 
-SOLVERS = ("sweeps", "natural-gradient", "adam")
-STOCHASTIC = {"solver": SOLVERS[1:]}
-CALIBRATIONS = ("leave-one-out", "cross-validated")
-LEARNING = ("type-II", "map")
 CHOOSING: dict[str, tuple[Any, ...]] = {
     "solver": SOLVERS[:1],
     "kernel": KERNELS,
@@ -147,40 +148,20 @@ class LargeMarginClassifier(LargeMarginFits):
 
     choice: str | None = option(None, choices=("auto", "fixed"), optional=True)
     n_inducing: int | None = option(None, at_least=1)
-    n_mean: int = option(N_MEAN, at_least=0)
     geometry: Geometry | None = None
     inducing: Any = "k-means++"
     clip: float = option(2.0, above=0.0)
     common_scale: bool = False
     input_scaling: str | None = option(None, choices=("anova-f", None))
-    kernel: Any = "squared-exponential"
     length_scale_factor: float | None = option(None, above=0.0)
     select_length_scale: bool = False
-    variance: float = option(10.0, above=0.0)
-    rare_margin: float | None = option(None, at_least=0.0)
-    hyperparameters: str | None = option(None, choices=(*LEARNING, None))
-    ard: bool = option(False, when={"hyperparameters": LEARNING})
-    temperature: float = option(0.1, above=0.0)
-    rivals: int | None = option(None, at_least=1)
-    wide_spread: float = option(0.03, above=0.0)
-    solver: str = option("sweeps", choices=SOLVERS)
-    max_sweeps: int = option(60, at_least=1, when={"solver": SOLVERS[:1]})
-    tol: float = option(1e-4, at_least=0.0, when={"solver": SOLVERS[:1]})
-    batch_size: int = option(256, at_least=1, when=STOCHASTIC)
-    epochs: int | None = option(None, at_least=1, when=STOCHASTIC)
-    learning_rate: float | None = option(None, above=0.0, when=STOCHASTIC)
-    calibration: str | None = option("leave-one-out", choices=(*CALIBRATIONS, None))
     warm_start: bool = False
-    dtype: str = "float64"
 
     mean_: Floats = fitted()
     precision_: Floats = fitted()
     root_: Floats = fitted()
     wide_mean_: Floats = fitted()
     beta_: float = fitted()
-    kernel_: Kernel = fitted()
-    geometry_: Geometry = fitted()
-    left_out_: cal.LeftOut = fitted()
     stopped_: bool = fitted()
     choices_: tuple[Choice, ...] = fitted()
 
@@ -194,12 +175,9 @@ class LargeMarginClassifier(LargeMarginFits):
             seed: same seed and rows, same geometry.
             common_scale: one scale for all features (pixels).
         """
-        n = len(features)
         points = self.n_inducing
         if points is None:
-            points = N_INDUCING
-            if self.n_mean == 0:
-                points = next((p for rows, p in _POINTS_BY_LABELS if n >= rows), N_INDUCING)
+            points = N_INDUCING if self.n_mean else default_inducing(len(features))
         is_array = not isinstance(self.inducing, str)
         geometry = Geometry.of(
             features,
@@ -414,7 +392,7 @@ class LargeMarginClassifier(LargeMarginFits):
                     without = losses = np.full(1, choice.loss)  # it was fitted once, and stays
                 if choosing.clearly_better(without, losses):
                     loss = float(without.mean())
-                    choice = replace(choice, candidate=plain, moved=plain != present, loss=loss)
+                    choice = replace(choice, candidate=plain, loss=loss)
                 else:
                     choice = replace(choice, loss=float(losses.mean()), plain_loss=None)
             self.geometry_, best = fits[choice.candidate]

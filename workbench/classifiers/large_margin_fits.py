@@ -10,6 +10,7 @@ from workbench.classifiers import calibration as cal
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.gp import WithGPflowModel
+from workbench.classifiers.options import estimator, fitted, option
 from workbench.engine import projection, wide_mean
 from workbench.engine.fitting import Progress
 from workbench.engine.kernels import Kernel, StationaryKernel
@@ -20,6 +21,11 @@ WIDE_BYTES = 250_000_000  # the wide basis looks at no more rows than fit into t
 LEFT_OUT_ROWS = 100_000
 CANDIDATES = (0.5, 0.7, 1.0, 1.4, 2.0)  # length scales tried, times the default
 FOLDS = 5
+N_MEAN = 448
+SOLVERS = ("sweeps", "natural-gradient", "adam")
+STOCHASTIC = {"solver": SOLVERS[1:]}
+CALIBRATIONS = ("leave-one-out", "cross-validated")
+LEARNING = ("type-II", "map")
 _LEARNING_ROUNDS = 5
 # of 0.5, 1, 1.5, 2, 2.5 and never it gave the lowest error and likelihood on 20 sets
 _STANDARD_ERRORS = 1.5
@@ -79,29 +85,31 @@ def of_unit_length(geometry: Geometry) -> bool:
     return bool(geometry.common_scale and geometry.within_unit_ball(geometry.inducing))
 
 
+@estimator
 class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
     """Fits of `LargeMarginClassifier` at one geometry: at one kernel, judged by labels left out."""
 
-    n_mean: int
-    kernel: Any
-    variance: float
-    rare_margin: float | None
-    hyperparameters: str | None
-    ard: bool
-    temperature: float
-    rivals: int | None
-    wide_spread: float
-    solver: str
-    max_sweeps: int
-    tol: float
-    batch_size: int
-    epochs: int | None
-    learning_rate: float | None
-    calibration: str | None
-    dtype: str
-    kernel_: Kernel
-    geometry_: Geometry
-    left_out_: cal.LeftOut
+    n_mean: int = option(N_MEAN, at_least=0)
+    kernel: Any = "squared-exponential"
+    variance: float = option(10.0, above=0.0)
+    rare_margin: float | None = option(None, at_least=0.0)
+    hyperparameters: str | None = option(None, choices=(*LEARNING, None))
+    ard: bool = option(False, when={"hyperparameters": LEARNING})
+    temperature: float = option(0.1, above=0.0)
+    rivals: int | None = option(None, at_least=1)
+    wide_spread: float = option(0.03, above=0.0)
+    solver: str = option("sweeps", choices=SOLVERS)
+    max_sweeps: int = option(60, at_least=1, when={"solver": SOLVERS[:1]})
+    tol: float = option(1e-4, at_least=0.0, when={"solver": SOLVERS[:1]})
+    batch_size: int = option(256, at_least=1, when=STOCHASTIC)
+    epochs: int | None = option(None, at_least=1, when=STOCHASTIC)
+    learning_rate: float | None = option(None, above=0.0, when=STOCHASTIC)
+    calibration: str | None = option("leave-one-out", choices=(*CALIBRATIONS, None))
+    dtype: str = "float64"
+
+    kernel_: Kernel = fitted()
+    geometry_: Geometry = fitted()
+    left_out_: cal.LeftOut = fitted()
 
     def _carry_wide(self, scaled: Floats) -> bool:
         """True if these rows carry a wide mean; fewer do where features are learnt ones of unit length."""

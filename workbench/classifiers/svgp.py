@@ -99,6 +99,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (*SparseGPClassifier._state_names, "inducing_")
+    _most_inducing: ClassVar[int] = 256
     _takes_mean: ClassVar[bool] = True
 
     likelihood: str = option("softmax", choices=LIKELIHOODS)
@@ -125,9 +126,6 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         super()._check()
         if not self.epsilon < 1:
             raise InputError(f"epsilon must lie between 0 and 1; got {self.epsilon}.")
-
-    def _measure(self, X: Floats, n: int) -> Any:
-        return self._resolve_geometry(X, self.n_inducing or (64 if n < 1000 else 128 if n < 4000 else 256))
 
     def _keep(self, hyper: Hyper) -> None:
         super()._keep(hyper)

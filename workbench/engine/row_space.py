@@ -16,6 +16,7 @@ import numpy as np
 from workbench.arrays import Floats, Ints
 from workbench.engine.augmentation import AugmentedHinge, rival_pull, rival_weight, tempered_shares
 from workbench.engine.large_margin_state import Posterior
+from workbench.engine.wide_mean import by_class
 
 WORTH = 0.85  # rows for each point up to which it pays
 
@@ -80,14 +81,11 @@ class RowTerms(NamedTuple):
         """
         hinge = AugmentedHinge(margin, np.sqrt(second))
         share = tempered_shares(hinge.bound, tau).share
-        rows = np.arange(len(codes))
-        slope, weight = np.zeros_like(F), np.zeros_like(F)
-        for dense, terms, sign in (
-            (slope, -rival_pull(hinge, share), -1.0),
-            (weight, rival_weight(hinge, share), 1.0),
-        ):
-            np.put_along_axis(dense, rivals, terms, axis=1)
-            dense[rows, codes] = sign * terms.sum(axis=1)
+        pull, weights = rival_pull(hinge, share), rival_weight(hinge, share)
+        slope, weight = (
+            by_class(values, own.sum(axis=1), rivals, codes, F.shape[1])
+            for values, own in ((-pull, pull), (weights, weights))
+        )
         return cls(weight, weight * F + slope)
 
     def posterior(self, phi: Floats) -> Posterior:

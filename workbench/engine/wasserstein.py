@@ -37,7 +37,6 @@ from workbench.progress import FitCallback
 tf: Any = _tensorflow
 
 DENSE = "mlp"  # the registered network of dense layers
-NODES = 20
 LEAST_SHARE = 10  # steps a call: what a call costs besides is a millisecond or two
 FLOOR = 1e-9  # least variance of Q
 _SINGULAR = 1e-13  # relative to the largest squared singular value: below, rounding
@@ -214,7 +213,7 @@ def data_term(mean: Any, variance: Any, codes: Any, epsilon: Any) -> Any:
         epsilon: share of wrong labels.
     """
     targets = tf.one_hot(codes, tf.shape(mean)[1], dtype=mean.dtype)
-    return robust_max_term(wins(mean, variance, targets, NODES), epsilon, tf.shape(mean)[1])
+    return robust_max_term(wins(mean, variance, targets), epsilon, tf.shape(mean)[1])
 
 
 # ---------------------------------------------------------------------------------- training

@@ -542,13 +542,13 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 @cache
 def code_hash(folder: Path = PACKAGE) -> str:
-    """Twelve digits of a hash of all Python and JSON files of the package: the program that a figure is of.
+    """Twelve digits of a hash of all Python, JSON and TOML files of the package: the program that a figure is of.
 
     Args:
         folder: of the package.
     """
     digest = sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".json") and p.is_file()):
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".json", ".toml") and p.is_file()):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
         digest.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return digest.hexdigest()[:12]
