@@ -12,8 +12,15 @@ from tests.engine.problems import differences, overlapping, projected
 from workbench.engine import large_margin as lm
 from workbench.engine import large_margin_training as training
 from workbench.engine import wide_mean as wm
-from workbench.engine.large_margin_state import Posterior
-from workbench.engine.row_space import WORTH, RowTerms, SpannedPosterior, inverse_roots, spanned, within
+from workbench.engine.large_margin_state import (
+    WORTH,
+    Posterior,
+    RowTerms,
+    SpannedPosterior,
+    inverse_roots,
+    spanned,
+    within,
+)
 
 TAU = 0.1
 

@@ -450,8 +450,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.pop("mean_weights_", None)
             self.__dict__.pop("mean_weighed_", None)
             return
-        weights = self.__dict__.get("mean_weights_")
-        if weights is None or len(weights) != len(sources):
+        if self._weights_of(sources) is None:
             self.mean_weights_, self.mean_weighed_ = self._prior_weights(len(sources)), 0
         last = int(self.__dict__.get("mean_weighed_", 0))
         if not guess_weights.due(n, last):
@@ -466,15 +465,20 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         )
         self.mean_weighed_ = n
 
+    def _weights_of(self, sources: Floats) -> Floats | None:
+        """[J] weights chosen for as many guesses, or None."""
+        weights = self.__dict__.get("mean_weights_")
+        return None if weights is None or len(weights) != len(sources) else weights
+
     def _offset(self, rows: Any = slice(None), weights: Floats | None = None) -> Floats | None:
         """[n, C] the guess's mean at rows of the data, or None where no guess was given."""
         sources = self._inputs.sources
         if sources is None:
             return None
         if weights is None:
-            weights = self.__dict__.get("mean_weights_")
-            if weights is None or len(weights) != len(sources):
-                weights = self._prior_weights(len(sources))
+            weights = self._weights_of(sources)
+        if weights is None:
+            weights = self._prior_weights(len(sources))
         return np.tensordot(weights, sources[:, rows], axes=1).astype(self._numpy_dtype(), copy=False)
 
     @property

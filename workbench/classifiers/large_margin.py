@@ -11,12 +11,12 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import calibration as cal
 from workbench.classifiers import choice as choosing
-from workbench.classifiers.base import FitInputs
+from workbench.classifiers.base import FitInputs, same_value
 from workbench.classifiers.choice import Candidate, Choice, f_statistics, lengths_by_f
 from workbench.classifiers.geometry import Geometry, default_inducing, prefixed, with_points, within
+from workbench.classifiers.guess_weights import FOLDS
 from workbench.classifiers.large_margin_fits import (
     CALIBRATIONS,
-    FOLDS,
     SOLVERS,
     KernelFit,
     LargeMarginFits,
@@ -345,12 +345,8 @@ class LargeMarginClassifier(LargeMarginFits):
         """True if the present posterior is one of this kernel on these points."""
         if not hasattr(self, "mean_") or before.name != self.geometry_.name:
             return False
-        old, new = self.kernel_.to_arrays(), kernel.to_arrays()
-        return (
-            np.array_equal(before.inducing, self.geometry_.inducing)
-            and old.keys() == new.keys()
-            and all(np.array_equal(old[name], new[name]) for name in old)
-        )
+        is_same = np.array_equal(before.inducing, self.geometry_.inducing)
+        return is_same and same_value(self.kernel_.to_arrays(), kernel.to_arrays())
 
     def _look(self, X: Floats, codes: Ints, report: Progress, alone: bool = True) -> KernelFit | None:
         """Choose the geometry, if it is time to; sets `geometry_` and gives the fit to start from."""

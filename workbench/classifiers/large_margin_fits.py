@@ -10,6 +10,7 @@ from workbench.classifiers import calibration as cal
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.gp import WithGPflowModel
+from workbench.classifiers.guess_weights import FOLDS, out_of_fold
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.engine import projection, wide_mean
 from workbench.engine.fitting import Progress
@@ -20,7 +21,6 @@ from workbench.engine.wide_mean import enough_labels
 WIDE_BYTES = 250_000_000  # the wide basis looks at no more rows than fit into this
 LEFT_OUT_ROWS = 100_000
 CANDIDATES = (0.5, 0.7, 1.0, 1.4, 2.0)  # length scales tried, times the default
-FOLDS = 5
 N_MEAN = 448
 SOLVERS = ("sweeps", "natural-gradient", "adam")
 STOCHASTIC = {"solver": SOLVERS[1:]}
@@ -167,7 +167,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         )
         small = KernelFit(kernel, fit, np.zeros((0, len(self.classes_))), phi, rows, offset=offset)
         if rough:
-            from workbench.engine.row_space import RowTerms
+            from workbench.engine.large_margin_state import RowTerms
 
             terms = phi @ fit.posterior.mean, fit.margin, fit.second, fit.rivals, codes, self.temperature
             small = small._replace(terms=RowTerms.of(*terms))
@@ -325,24 +325,29 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         means = cal.leave_one_out(
             fit.phi[rows], fit.mean, codes[sampled], fit.fit.rivals[rows], at, sample, weight=n / len(sampled)
         )
-        selection = sampled[sample]
-        if fit.offset is not None:
-            means = means + fit.offset[selection]
-        return fit._replace(left_out=cal.judge(means, codes[selection], selection, self._prior_log_beta(fit)))
+        return self._scored(fit, means, codes, sampled[sample])
 
     def _judged_at(self, fit: KernelFit, scaled: Floats, codes: Ints) -> KernelFit:
         """The judged fit, judged anew on other features [n, D] of the same rows."""
         assert fit.left_out is not None
         rows = fit.left_out.rows
-        basis = self._wide_basis(fit.kernel) if len(fit.wide) else None
-        phi, _ = projection.project(scaled[rows], basis or self._basis(fit.kernel), fit.kernel)
+        phi = self._features_of(fit, scaled[rows])
         at = wide_mean.derivatives(fit.fit.margin, fit.fit.second, self.temperature)
         means = cal.leave_one_out(
             fit.phi, fit.mean, codes[fit.rows], fit.fit.rivals, at, rows, at=phi.astype(fit.phi.dtype)
         )
+        return self._scored(fit, means, codes, rows)
+
+    def _scored(self, fit: KernelFit, means: Floats, codes: Ints, rows: Ints) -> KernelFit:
+        """The fit with the scores of left-out means [n, C] of some rows."""
         if fit.offset is not None:
             means = means + fit.offset[rows]
         return fit._replace(left_out=cal.judge(means, codes[rows], rows, self._prior_log_beta(fit)))
+
+    def _features_of(self, fit: KernelFit, scaled: Floats) -> Floats:
+        """Features [n, B or P] of scaled rows in the basis of the fit's mean."""
+        basis = self._wide_basis(fit.kernel) if len(fit.wide) else None
+        return projection.project(scaled, basis or self._basis(fit.kernel), fit.kernel)[0]
 
     def _cross_validated(
         self,
@@ -364,25 +369,21 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             rough: whether the fits are.
             folds: parts of the rows.
         """
-        fold = np.random.default_rng([self._draw, 3]).permutation(len(codes)) % folds
-        means = np.zeros((len(codes), len(self.classes_)))
-        for number in range(min(folds, len(codes))):
-            inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            kernel = kernel_of(inside)
-            fold_offset = None if offset is None else offset[inside]
-            part = self._fit_at(
-                kernel,
+
+        def predict(inside: Ints, outside: Ints) -> Floats:
+            fit = self._fit_at(
+                kernel_of(inside),
                 scaled[inside],
                 codes[inside],
                 None,
                 Progress(None),
                 learn=False,
                 rough=rough,
-                offset=fold_offset,
+                offset=None if offset is None else offset[inside],
             )
-            wide = self._wide_basis(kernel) if len(part.wide) else None
-            phi, _ = projection.project(scaled[outside], wide or self._basis(kernel), kernel)
-            means[outside] = phi @ part.mean
+            return self._features_of(fit, scaled[outside]) @ fit.mean
+
+        means = out_of_fold(len(codes), len(self.classes_), self._draw, predict, folds)
         return means if offset is None else means + offset
 
     def _prior_log_beta(self, fit: KernelFit) -> float:

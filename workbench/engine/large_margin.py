@@ -27,9 +27,18 @@ from workbench.engine.augmentation import (
     tempered_shares,
 )
 from workbench.engine.fitting import minibatches
-from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
+from workbench.engine.large_margin_state import (
+    WORTH,
+    Data,
+    Posterior,
+    RowTerms,
+    SpannedPosterior,
+    compiled,
+    signature,
+    spanned,
+    within,
+)
 from workbench.engine.projection import ALIGNMENT
-from workbench.engine.row_space import WORTH, RowTerms, SpannedPosterior, spanned, within
 from workbench.engine.whitened import each_class, gram, grams, inverse_root, kl, row_squares, variances
 from workbench.engine.wide_mean import others
 from workbench.progress import FitCallback
