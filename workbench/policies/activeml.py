@@ -80,7 +80,7 @@ class WorkbenchStrategy(SingleAnnotatorPoolQueryStrategy):
             indices [batch_size]; with `return_utilities` also utilities [batch_size, N], NaN where an
             item was no candidate (or was ruled out by bounds without being computed).
         """
-        from workbench.policies.choose import query
+        from workbench.policies.selection import query
 
         X, y, candidates, batch_size, return_utilities = self._validate_data(
             X, y, candidates, batch_size, return_utilities, reset=True

@@ -5,7 +5,7 @@ from typing import Any
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
 from workbench.policies import POLICIES
-from workbench.policies.effective import EffectivePolicy, effective_policy
+from workbench.policies.default_policy import EffectivePolicy, effective_policy
 from workbench.sessions.fitted_model import FittedModel
 
 

@@ -10,7 +10,7 @@ from workbench.documents.checking import checked_settings, plain
 from workbench.documents.fields import Name, Seed, Word
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
-from workbench.policies.effective import DEFAULT_POLICY
+from workbench.policies.default_policy import DEFAULT_POLICY
 from workbench.registry import from_file, typed
 from workbench.sessions.start import parse_initial
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.app.data import forms
-from workbench.policies.effective import DEFAULT_POLICY, Suggestion
+from workbench.policies.default_policy import DEFAULT_POLICY, Suggestion
 from workbench.sessions import Session
 
 OFFERED = ("random", "entropy-of-means", DEFAULT_POLICY)
@@ -23,7 +23,7 @@ def test_a_capped_run_is_told_and_the_default_stays(
     monkeypatch: pytest.MonkeyPatch, full: bool, of_default: bool, first: str, said: bool
 ) -> None:
     best = Suggestion("entropy-of-means", "best mean rank on 7 sets", 7, {}, full, of_default)
-    monkeypatch.setattr("workbench.policies.effective.suggested", lambda: best)
+    monkeypatch.setattr("workbench.policies.default_policy.suggested", lambda: best)
     place, words = forms.suggestion(OFFERED)
     assert OFFERED[place] == first
     assert words == ("Entropy of the means – best mean rank on 7 sets." if said else "")
@@ -31,7 +31,7 @@ def test_a_capped_run_is_told_and_the_default_stays(
 
 def test_what_is_not_offered_is_not_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
     best = Suggestion("bald", "best mean rank on 7 sets", 7, {}, True, True)
-    monkeypatch.setattr("workbench.policies.effective.suggested", lambda: best)
+    monkeypatch.setattr("workbench.policies.default_policy.suggested", lambda: best)
     place, words = forms.suggestion(OFFERED)
     assert OFFERED[place] == DEFAULT_POLICY and words == ""
 

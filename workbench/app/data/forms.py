@@ -15,7 +15,7 @@ from workbench.app.words.text import show_error, verbatim
 from workbench.documents.projects import WORTH, ProjectSettings
 from workbench.documents.settings import limit_of, settings_of
 from workbench.errors import InputError
-from workbench.policies.effective import DEFAULT_POLICY
+from workbench.policies.default_policy import DEFAULT_POLICY
 from workbench.pools.pool import Kind
 from workbench.store import Store
 
@@ -79,7 +79,7 @@ def suggestion(policies: Sequence[str]) -> tuple[int, str]:
         measured with the default model.
     """
     from workbench.policies import POLICIES
-    from workbench.policies.effective import suggested
+    from workbench.policies.default_policy import suggested
 
     advice = suggested()
     has_words = advice.of_default and advice.policy in policies
