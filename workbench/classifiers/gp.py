@@ -155,6 +155,24 @@ class Data(NamedTuple):
         return Data(*(None if part is None else part[some] for part in self))  # type: ignore[arg-type]
 
 
+class Problem(NamedTuple):
+    """Arguments of a solver.
+
+    Attributes:
+        data: of the fit.
+        hyper: the kernel's values and the inducing points.
+        state: where q begins.
+        rng: of minibatches.
+        callback: as in `fit`.
+    """
+
+    data: Data
+    hyper: Hyper
+    state: Any
+    rng: np.random.Generator
+    callback: FitCallback | None = None
+
+
 @estimator
 class SparseGPClassifier(GPClassifier):
     """Base of sparse GP classifiers on the solvers of the engine.
@@ -193,15 +211,7 @@ class SparseGPClassifier(GPClassifier):
         """The likelihood; the same object for the same options, unless a number of latents is asked for."""
 
     @abstractmethod
-    def _optimise(
-        self,
-        data: Data,
-        hyper: Hyper,
-        state: Any,
-        rng: np.random.Generator,
-        callback: FitCallback | None,
-        brief: bool = False,
-    ) -> FitResult:
+    def _optimise(self, problem: Problem, brief: bool = False) -> FitResult:
         """Fit q at the given kernel; `brief` between two steps of the kernel's own."""
 
     def _targets(self, codes: Ints) -> Floats:
@@ -235,10 +245,11 @@ class SparseGPClassifier(GPClassifier):
         rng = np.random.default_rng([self._seed(), 0xC0])
         self._choose_weights(len(codes), 0.0, partial(self._judge, data, codes, hyper))
         data = data._replace(offset=self._offset())
+        problem = Problem(data, hyper, state, rng, callback)
         if self.hyperparameters == "fixed":
-            fit = self._optimise(data, hyper, state, rng, callback)
+            fit = self._optimise(problem)
         else:
-            fit, hyper = self._learn(data, hyper, state, rng, callback)
+            fit, hyper = self._learn(problem)
         for name, value in zip(self._posterior_names, fit.posterior, strict=True):
             setattr(self, name, value)
         self._keep(hyper)
@@ -277,8 +288,8 @@ class SparseGPClassifier(GPClassifier):
         )
 
         def predict(inside: Ints, outside: Ints) -> Floats:
-            rng = np.random.default_rng([self._draw, 4])
-            q: Any = self._optimise(data.rows(inside), hyper, start, rng, None, brief=True).posterior
+            problem = Problem(data.rows(inside), hyper, start, np.random.default_rng([self._draw, 4]))
+            q: Any = self._optimise(problem, brief=True).posterior
             mean, v = _moments(q, phi[outside], data.rows(outside).offset)
             return self._probabilities_of(mean, residual[outside][:, None] + v, rough=True)
 
@@ -344,18 +355,17 @@ class SparseGPClassifier(GPClassifier):
 
     # ------------------------------------------------------------------ learning the kernel
 
-    def _learn(
-        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator, callback: FitCallback | None
-    ) -> tuple[FitResult, Hyper]:
+    def _learn(self, problem: Problem) -> tuple[FitResult, Hyper]:
         """Type-II maximum likelihood (docs/math.md, 2 and 3).
 
         With full sweeps: L-BFGS on the objective with q at its best, which has the gradient of the
         objective at that q. With minibatches: an epoch, then a step of Adam, in turn (Wenzel et al. 2017).
         """
+        hyper, callback = problem.hyper, problem.callback
         theta, centre = self._pack(hyper), self._pack(self._option_hyper(self.geometry_))
         n_logs = len(centre) if not self._moves_inducing() else len(centre) - hyper.inducing.size
         reach = np.concatenate([np.full(n_logs, _HYPER_REACH), np.full(len(centre) - n_logs, np.inf)])
-        search = _KernelSearch(self, data, hyper, state, rng, callback)
+        search = _KernelSearch(self, problem)
         try:
             search.climb(np.clip(theta, centre - reach, centre + reach), centre - reach, centre + reach)
             stopped = False
@@ -366,7 +376,7 @@ class SparseGPClassifier(GPClassifier):
         traces, steps = search.traces, search.steps
         if not stopped:
             last = None if callback is None else lambda part, value: callback(0.8 + 0.2 * part, value)
-            best = self._optimise(data, best_hyper, best.posterior, rng, last)
+            best = self._optimise(problem._replace(hyper=best_hyper, state=best.posterior, callback=last))
             traces, steps = [*traces, best.trace], steps + best.n_iter
         return best._replace(trace=np.concatenate(traces), n_iter=steps, stopped=stopped), best_hyper
 
@@ -469,17 +479,10 @@ class ClosedFormClassifier(SparseGPClassifier):
         if getattr(self, "ard", False) and self.hyperparameters == "fixed":
             raise InputError("ard=True needs hyperparameters='learned'.")
 
-    def _optimise(
-        self,
-        data: Data,
-        hyper: Hyper,
-        state: Any,
-        rng: np.random.Generator,
-        callback: FitCallback | None,
-        brief: bool = False,
-    ) -> FitResult:
+    def _optimise(self, problem: Problem, brief: bool = False) -> FitResult:
         from workbench.engine import natural_gradient as engine
 
+        data, hyper, state, rng, callback = problem
         n, kernel = len(data.scaled), self._kernel_of(hyper)
         full_batch = self.batch_size is None or self.batch_size >= n
         sweeps = full_batch and self._class_batch() >= self._n_functions()
@@ -524,22 +527,13 @@ class _StoppedError(Exception):
 class _KernelSearch:
     """The objective as a function of the kernel's values, with q fitted at each."""
 
-    def __init__(
-        self,
-        model: SparseGPClassifier,
-        data: Data,
-        hyper: Hyper,
-        state: Any,
-        rng: np.random.Generator,
-        callback: FitCallback | None,
-    ) -> None:
-        self.model, self.data, self.hyper, self.state = model, data, hyper, state
-        self.rng, self.callback = rng, callback
+    def __init__(self, model: SparseGPClassifier, problem: Problem) -> None:
+        self.model, self.problem = model, problem
         self.traces: list[Floats] = []
         self.visited: list[Floats] = []
         self.steps = 0
-        self.best = FitResult(state, -np.inf, np.zeros(0), 0)
-        self.best_theta = model._pack(hyper)
+        self.best = FitResult(problem.state, -np.inf, np.zeros(0), 0)
+        self.best_theta = model._pack(problem.hyper)
 
     def climb(self, theta: Floats, low: Floats, high: Floats) -> None:
         """Search from `theta` within bounds; `best` and `best_theta` are what it finds."""
@@ -559,29 +553,30 @@ class _KernelSearch:
 
     def _fit(self, theta: Floats) -> float:
         """Fit q at these values, from the last q; the objective."""
-        hyper = self.model._unpack(theta, self.hyper)
-        fit = self.model._optimise(self.data, hyper, self.state, self.rng, None, brief=True)
-        self.state = fit.posterior
+        hyper, callback = self.model._unpack(theta, self.problem.hyper), self.problem.callback
+        fit = self.model._optimise(self.problem._replace(hyper=hyper, callback=None), brief=True)
+        self.problem = self.problem._replace(state=fit.posterior)
         self.traces.append(fit.trace)
         self.visited.append(np.array(theta))
         self.steps += fit.n_iter
         if fit.objective > self.best.objective:
             self.best, self.best_theta = fit, np.array(theta)
         fraction = 0.8 * min(1.0, len(self.visited) / (2 * _HYPER_STEPS))
-        if self.callback is not None and self.callback(fraction, self.best.objective):
+        if callback is not None and callback(fraction, self.best.objective):
             raise _StoppedError
         return float(fit.objective)
 
     def _gradient(self, theta: Floats, rows: Array | slice) -> Floats:
         """Derivative of the objective of some rows with respect to theta, at the present q."""
-        few = self.data.rows(rows)
-        return self.model._kernel_gradient(few, self.model._unpack(theta, self.hyper), self.state, theta)
+        data, hyper, state = self.problem[:3]
+        hyper = self.model._unpack(theta, hyper)
+        return self.model._kernel_gradient(data.rows(rows), hyper, state, theta)
 
     def _loss(self, theta: Floats) -> tuple[float, Floats]:
         """Minus the objective and its gradient over all rows."""
         value = self._fit(theta)
         slope = np.zeros(len(theta))
-        for rows in slices(len(self.data.scaled), _HYPER_ROWS):
+        for rows in slices(len(self.problem.data.scaled), _HYPER_ROWS):
             slope -= self._gradient(theta, rows)
         return -value, slope
 
@@ -589,11 +584,12 @@ class _KernelSearch:
         """Epochs and steps of Adam in turn, until steps are below 1 %."""
         from workbench.engine.adam import AdamState, adam_step
 
-        n, rate, quiet = len(self.data.scaled), 0.2, 0
+        n, rate, quiet = len(self.problem.data.scaled), 0.2, 0
         state = AdamState.start([theta])
         for _ in range(_HYPER_STEPS):
             self._fit(theta)
-            rows = np.arange(n) if n <= _HYPER_ROWS else self.rng.choice(n, _HYPER_ROWS, replace=False)
+            is_whole = n <= _HYPER_ROWS
+            rows = np.arange(n) if is_whole else self.problem.rng.choice(n, _HYPER_ROWS, replace=False)
             gradient = self._gradient(theta, rows) * (n / len(rows))
             (after,), state = adam_step([theta], [-gradient], state, [rate])
             new_theta = np.clip(np.asarray(after), low, high)

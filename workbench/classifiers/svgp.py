@@ -7,13 +7,12 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.classifiers.argmax import argmax_probabilities
-from workbench.classifiers.gp import Data, KernelClassifier, SparseGPClassifier, block_of
+from workbench.classifiers.gp import KernelClassifier, Problem, SparseGPClassifier, block_of
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.engine.fitting import FitResult, Hyper
 from workbench.engine.gaussian import State, q_sqrt_of, root_of
 from workbench.engine.quadrature import softmax_probabilities
 from workbench.errors import InputError
-from workbench.progress import FitCallback
 
 LIKELIHOODS = ("softmax", "robust-max", "heaviside")
 OPTIMIZERS = ("natural", "adam", "papers")
@@ -137,18 +136,12 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
     def _moves_inducing(self) -> bool:
         return self.hyperparameters == "learned-with-inducing"
 
-    def _optimise(
-        self,
-        data: Data,
-        hyper: Hyper,
-        state: Any,
-        rng: np.random.Generator,
-        callback: FitCallback | None,
-        brief: bool = False,
-    ) -> FitResult:
+    def _optimise(self, problem: Problem, brief: bool = False) -> FitResult:
         if self.optimizer != "natural":
-            return self._climb_adam(data, hyper, state, rng, callback)
+            return self._climb_adam(problem)
         from workbench.engine import natural_gradient as engine
+
+        data, hyper, state, _, callback = problem
 
         rows = engine.ProjectedRows(
             data.scaled,
@@ -178,11 +171,10 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
             "batch_size": self.batch_size or batch,
         }
 
-    def _climb_adam(
-        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator, callback: FitCallback | None
-    ) -> FitResult:
+    def _climb_adam(self, problem: Problem) -> FitResult:
         from workbench.engine import gradient as engine
 
+        data, hyper, state, rng, callback = problem
         start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
         block = block_of(self, data, hyper)
         fit = engine.ascend_adam(
@@ -190,14 +182,13 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         )
         return fit._replace(posterior=_state_of(fit.posterior))
 
-    def _learn(
-        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator, callback: FitCallback | None
-    ) -> tuple[FitResult, Hyper]:
+    def _learn(self, problem: Problem) -> tuple[FitResult, Hyper]:
         if self.optimizer == "natural":
-            return super()._learn(data, hyper, state, rng, callback)
+            return super()._learn(problem)
         from workbench.engine import gradient as engine
         from workbench.engine import natural_gradient
 
+        data, hyper, state, rng, callback = problem
         start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
         fit, hyper = engine.learn(
             self._likelihood(),
