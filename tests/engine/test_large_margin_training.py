@@ -12,6 +12,7 @@ from workbench.engine import large_margin_training as training
 from workbench.engine.gaussian import q_sqrt_of
 from workbench.engine.gpflow_models import as_svgp
 from workbench.engine.kernels import StationaryKernel
+from workbench.engine.large_margin_state import Data
 from workbench.engine.likelihoods import LargeMargin
 from workbench.engine.natural_gradient import NaturalGradientAscent
 
@@ -30,7 +31,7 @@ def model_of(fit, kernel, basis):
 def test_the_gpflow_model_has_the_solvers_objective_and_its_optimum(blobs):
     X, codes = blobs
     phi, residual, kernel, basis = projected(X)
-    fit = lm.fit(phi, residual, codes, 3)
+    fit = lm.fit(Data.of(phi, residual, codes, 3))
     data = X, codes[:, None].astype(np.float64)
     model = model_of(fit, kernel, basis)
     assert float(model.elbo(data)) == pytest.approx(fit.trace[-1], rel=1e-8)
@@ -41,7 +42,7 @@ def test_the_gpflow_model_has_the_solvers_objective_and_its_optimum(blobs):
 def test_its_objective_has_gradients_in_kernel_and_inducing_points(blobs):
     X, codes = blobs
     phi, residual, kernel, basis = projected(X, 8, name="matern52")
-    model = model_of(lm.fit(phi, residual, codes, 3, sweeps=3), kernel, basis)
+    model = model_of(lm.fit(Data.of(phi, residual, codes, 3), sweeps=3), kernel, basis)
     with tf.GradientTape() as tape:
         loss = model.training_loss((X, codes[:, None]))
     slopes = tape.gradient(loss, model.trainable_variables)
@@ -70,7 +71,7 @@ def test_inducing_points_at_the_data_leave_nothing_open():
     X, codes = overlapping(30, 3, seed=6)
     Phi, kt, kernel, basis = projected(X, 30)
     assert kt.max() < 1e-4
-    fit = lm.fit(Phi, kt, codes, 3, sweeps=100)
+    fit = lm.fit(Data.of(Phi, kt, codes, 3), sweeps=100)
     model = model_of(fit, kernel, basis)
     # the full GP's posterior: K_xX K^-1 f at the same f
     f = Phi @ fit.posterior.mean
@@ -83,19 +84,16 @@ def test_inducing_points_at_the_data_leave_nothing_open():
 def test_adam_reaches_the_hard_objective_of_the_sweeps(blobs):
     X, codes = blobs
     Phi, kt, _, _ = projected(X, 12)
-    closed = lm.fit(Phi, kt, codes, 3, rivals=1)
+    closed = lm.fit(Data.of(Phi, kt, codes, 3), rivals=1)
     seen = []
     adam = training.fit_adam(
-        Phi,
-        kt,
-        codes,
-        3,
+        Data.of(Phi, kt, codes, 3),
         learning_rate=1e-2,
         batch_size=50,
         epochs=150,
         callback=lambda fraction, value: seen.append(fraction) and None,
     )
-    look = lm.fit(Phi, kt, codes, 3, start=adam.posterior, rivals=1, sweeps=0)
+    look = lm.fit(Data.of(Phi, kt, codes, 3), start=adam.posterior, rivals=1, sweeps=0)
     assert look.trace[-1] == pytest.approx(closed.trace[-1], rel=0.05)
     assert adam.trace[-1] > adam.trace[0]
     assert seen[-1] == 1.0 and len(seen) == 150
@@ -104,7 +102,7 @@ def test_adam_reaches_the_hard_objective_of_the_sweeps(blobs):
 def test_adam_stops_when_told(blobs):
     X, codes = blobs
     Phi, kt, _, _ = projected(X, 12)
-    fit = training.fit_adam(Phi, kt, codes, 3, epochs=50, callback=lambda *_: True)
+    fit = training.fit_adam(Data.of(Phi, kt, codes, 3), epochs=50, callback=lambda *_: True)
     assert fit.stopped and len(fit.trace) == 1
 
 
@@ -116,7 +114,7 @@ def test_kernel_gradients_are_those_of_the_objective(blobs, name):
     _, _, _, basis = projected(X, 12, 1.3, 2.0, name)
     run = training._kernel_gradient("float64", name)
     moved = np.random.default_rng(0).normal(size=(len(X), 3))  # the prior means of rows
-    q = lm.fit(*projected(X, 12, 1.3, 2.0, name)[:2], codes, 3, sweeps=3).posterior
+    q = lm.fit(Data.of(*projected(X, 12, 1.3, 2.0, name)[:2], codes, 3), sweeps=3).posterior
 
     def value(at):
         out = run(
@@ -155,7 +153,7 @@ def test_learning_the_kernel_raises_the_objective(blobs):
         assert learnt.objective_ > plain.objective_
         assert np.size(learnt.kernel_.length_scale) == (2 if options.get("ard") else 1)
     bound = StationaryKernel("squared-exponential", 1.0, 2.0)
-    q = lm.fit(*projected(X, 12)[:2], codes, 3).posterior
+    q = lm.fit(Data.of(*projected(X, 12)[:2], codes, 3)).posterior
     free = training.learn_kernel(X, X[:12], codes, q, bound)
     held = training.learn_kernel(X, X[:12], codes, q, bound, prior_spread=0.01)
     assert abs(np.log(held.length_scale)) < abs(np.log(free.length_scale))

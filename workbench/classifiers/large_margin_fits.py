@@ -214,20 +214,16 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         offset: Floats | None,
     ) -> Any:
         from workbench.engine import large_margin as engine
+        from workbench.engine.large_margin_state import Data
 
-        data = phi, residual, codes, len(self.classes_)
-        shared: dict[str, Any] = {
-            "start": start,
-            "tau": self.temperature,
-            "callback": report.callback,
-            "offset": offset,
-        }
+        data = Data.of(phi, residual, codes, len(self.classes_), offset)
+        shared: dict[str, Any] = {"start": start, "tau": self.temperature, "callback": report.callback}
         if self.solver == "sweeps":
-            return engine.fit(*data, rivals=self.rivals, sweeps=self.max_sweeps, tolerance=tol, **shared)
+            return engine.fit(data, rivals=self.rivals, sweeps=self.max_sweeps, tolerance=tol, **shared)
         shared |= {"batch_size": self.batch_size, "seed": self._draw}
         if self.solver == "natural-gradient":
             return engine.fit_minibatch(
-                *data,
+                data,
                 rivals=self.rivals,
                 epochs=self.epochs or 20,
                 rho_start=self.learning_rate or 0.3,
@@ -236,7 +232,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         from workbench.engine import large_margin_training as training
 
         return training.fit_adam(
-            *data,
+            data,
             rivals=self.rivals or 1,
             epochs=self.epochs or 1000,
             learning_rate=self.learning_rate or 5e-4,
@@ -255,13 +251,15 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         """Alternate sweeps with steps in the kernel's values at fixed whitened q."""
         from workbench.engine import large_margin as engine
         from workbench.engine import large_margin_training as training
+        from workbench.engine.large_margin_state import Data
 
         centre = kernel
-        shared: dict[str, Any] = {"tau": self.temperature, "rivals": self.rivals, "offset": offset}
+        shared: dict[str, Any] = {"tau": self.temperature, "rivals": self.rivals}
         for number in range(1, _LEARNING_ROUNDS + 1):
             basis = self._basis(kernel)
-            data = *projection.project(scaled, basis, kernel), codes, len(self.classes_)
-            fit = engine.fit(*data, start=start, sweeps=10, tolerance=10.0 * self.tol, **shared)
+            projected = projection.project(scaled, basis, kernel)
+            data = Data.of(*projected, codes, len(self.classes_), offset)
+            fit = engine.fit(data, start=start, sweeps=10, tolerance=10.0 * self.tol, **shared)
             start = fit.posterior
             if report(number / _LEARNING_ROUNDS, fit.trace[-1]):
                 break
@@ -273,6 +271,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
                 kernel,
                 ard=self.ard,
                 centre=centre,
+                offset=offset,
                 prior_spread=0.5 if self.hyperparameters == "map" else None,
                 **shared,
             )

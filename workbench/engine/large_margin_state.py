@@ -36,6 +36,19 @@ class Data(NamedTuple):
     codes: Any
     offset: Any
 
+    @classmethod
+    def of(
+        cls, phi: Floats, residual: Floats, codes: Ints, n_classes: int, offset: Floats | None = None
+    ) -> Data:
+        """Rows in the precision of phi; an offset of zeros where there is none."""
+        offsets = np.zeros((len(phi), n_classes), phi.dtype) if offset is None else offset
+        left_open = residual.astype(phi.dtype, copy=False)
+        return cls(phi, left_open, codes.astype(np.int32), offsets.astype(phi.dtype, copy=False))
+
+    def rows(self, some: Any) -> Data:
+        """These rows alone."""
+        return Data(*(part[some] for part in self))
+
 
 class Posterior(NamedTuple):
     """q(v_c) = N(mean_c, precision_c^-1), whitened. A warm start is just this.

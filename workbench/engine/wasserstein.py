@@ -430,6 +430,6 @@ def train(
         stopped = callback is not None and bool(callback(count / len(rows), -N * loss))
         if stopped:
             break
-    arrays = [v.numpy() for v in keep]
-    after = State(tuple(arrays[:-3]), *arrays[-3:-1], np.tril(arrays[-1]))
+    *weights, kernel, bias, root = (v.numpy() for v in keep)
+    after = State(tuple(weights), kernel, bias, np.tril(root))
     return FitResult(after, -N * best, -N * np.asarray(trace), count, stopped)
