@@ -412,7 +412,7 @@ class LargeMarginClassifier(LargeMarginFits):
         scaled_from: Floats,
         codes: Ints,
         rows: Any,
-        start: Any = None,
+        start: Any,
     ) -> tuple[Geometry, KernelFit]:
         """A candidate's geometry, set as the present one, and its judged fit.
 

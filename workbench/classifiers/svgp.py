@@ -225,7 +225,7 @@ def _state_of(q: Any) -> Any:
 
 
 def likelihood_probabilities(
-    likelihood: str, mean: Array, variance: Array, *, epsilon: float = 1e-3, rough: bool = False
+    likelihood: str, mean: Array, variance: Array, *, epsilon: float, rough: bool = False
 ) -> Floats:
     """Class probabilities of Gaussian latents under a likelihood; NumPy only, deterministic.
 

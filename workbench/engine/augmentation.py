@@ -108,7 +108,7 @@ def tempered_shares(bound: Any, tau: Any, xp: ModuleType = np) -> Shares:
     return Shares(powers / total, -tau * (logarithm + top)[:, 0])
 
 
-def rival_hinges(mean: Any, variance: Any, own: Any, xp: ModuleType = np) -> AugmentedHinge:
+def rival_hinges(mean: Any, variance: Any, own: Any, xp: ModuleType) -> AugmentedHinge:
     """The hinges of all classes against the true one, from marginals [n, C] and one-hot labels `own`."""
     spread = variance + _row_sum(own * variance, xp)
     return augmented_hinge(rival_margins(mean, _row_sum(own * mean, xp)), spread, xp)

@@ -33,7 +33,7 @@ class Kernel(Protocol):
         """Plain arrays; `kernel_from_arrays` is the way back."""
 
 
-def squared_distances(A: Any, B: Any, xp: ModuleType = np) -> Any:
+def squared_distances(A: Any, B: Any, xp: ModuleType) -> Any:
     """|a_n - b_p|^2 [N, P] between rows of A [N, D] and B [P, D], never below 0."""
     squares = xp.einsum("nd,nd->n", A, A)[:, None] + xp.einsum("pd,pd->p", B, B)
     return xp.maximum(squares - 2.0 * xp.matmul(A, xp.transpose(B)), 0.0)

@@ -183,7 +183,7 @@ def ascend_stochastic(
     blocks: Iterable[Block],
     n_items: int,
     state: State,
-    prior: MeanPrior = ZERO_MEAN,
+    prior: MeanPrior,
     *,
     epochs: int,
     batch_size: int,

@@ -343,7 +343,7 @@ def _screen(squared: Floats, k: int, n_classes: int, threshold: float) -> tuple[
     return np.flatnonzero(squared <= ndtri(share) ** 2 * (1 + 2e-5) + 1e-12), bar
 
 
-def best_first(values: Floats, k: int, rng: Generator | None = None) -> Ints:
+def best_first(values: Floats, k: int, rng: Generator | None) -> Ints:
     """Indices of the k largest values, best first; NaN never.
 
     Args:
