@@ -217,7 +217,7 @@ def pgd(quick: bool = False) -> bool:
 
 
 def _step_times(network: str, count: int, rounds: int) -> dict[str, float]:
-    from workbench.engine import network_head, network_training
+    from workbench.engine import network_training
     from workbench.engine import networks as nn
     from workbench.engine.fitting import minibatches
 
@@ -230,7 +230,7 @@ def _step_times(network: str, count: int, rounds: int) -> dict[str, float]:
     d = nn.n_features(network, shape)
     layer = (0.1 * rng.normal(size=(d, C))).astype(np.float32), np.zeros(C, np.float32)
     points = np.asarray(nn.layer_norm(rng.normal(size=(P, d))))
-    head = network_head.Head.of(points, rng.normal(size=(P, C)), np.tile(0.5 * np.eye(P), (C, 1, 1)))
+    head = network_training.Head.of(points, rng.normal(size=(P, C)), np.tile(0.5 * np.eye(P), (C, 1, 1)))
     rows = minibatches(len(X), 128, count, rng)
 
     def softmax(n: int = count) -> Any:

@@ -2,7 +2,7 @@
 
 from base64 import b64decode, b64encode
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
@@ -36,6 +36,16 @@ def column_moments(X: Array) -> tuple[Floats, Floats]:
     mean[extreme] = np.ldexp(columns.mean(axis=0), exponents)
     deviation[extreme] = np.ldexp(columns.std(axis=0), exponents)
     return mean, deviation
+
+
+def slices(n: int, size: int) -> Iterator[slice]:
+    """Slices of n rows, so many at a time.
+
+    Args:
+        n: rows.
+        size: of a slice; the last may be smaller.
+    """
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def digest(*arrays: Array) -> bytes:

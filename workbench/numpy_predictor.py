@@ -276,7 +276,7 @@ def standing_out(image: Any) -> Any:
     return image[r, c]
 
 
-def on_canvas(canvas: Any, image: Any, resize: Any = resized) -> Any:
+def on_canvas(canvas: Any, image: Any, resize: Any) -> Any:
     """An image [h, w(, 3)] on the canvas; what it does not fill has its border's mean."""
     factor = min(c / s for c, s in zip(canvas, image.shape, strict=False))
     size = [max(1, min(c, round(s * factor))) for c, s in zip(canvas, image.shape, strict=False)]

@@ -13,7 +13,7 @@ from workbench.classifiers.choice import Candidate, due, look, steps, turn
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.predictor import Predictor
-from workbench.engine.kernels import OffsetKernel, SlopedKernel, StationaryKernel, to_gpflow
+from workbench.engine.kernels import OffsetKernel, StationaryKernel, to_gpflow
 from workbench.errors import InputError
 from workbench.policies.scan import score_pool
 from workbench.sessions.spec import with_choice
@@ -185,7 +185,6 @@ def test_all_candidates_equal_keeps_the_present_one():
     for present in (Candidate(), Candidate(intercept=True)):
         found = look(present, steps(geometry), lambda _: left_out, 20)
         assert found.candidate == present
-        assert not found.moved
 
 
 def test_where_nothing_moves_it_is_the_fixed_model(monkeypatch):
@@ -277,7 +276,7 @@ def test_kernels_of_candidates_are_gpflows(candidate):
     geometry = LargeMarginClassifier(choice="auto").measure(X, 0)
     scaled = geometry.transform(X)
     kernel = candidate.kernel("matern52", 1.3, 10.0, geometry, scaled, y)
-    assert isinstance(kernel, OffsetKernel if candidate.intercept else SlopedKernel)
+    assert isinstance(kernel, OffsetKernel if candidate.intercept else StationaryKernel)
     theirs = to_gpflow(kernel)
     np.testing.assert_allclose(kernel(scaled, scaled[:7]), theirs(scaled, scaled[:7]), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(kernel.diagonal(scaled), theirs(scaled, full_cov=False), rtol=1e-6)
@@ -342,7 +341,7 @@ def test_there_is_one_default_and_it_chooses():
     made += [LargeMarginClassifier(choice="auto", random_state=0)]
     made += [make_classifier("large-margin", random_state=0, **with_choice("large-margin", {}))]
     chosen = [model.fit(X, y) for model in made]
-    assert chosen[0].choice_ is not None and chosen[0].choice_.moved
+    assert chosen[0].choice_ is not None and chosen[0].choice_.candidate != Candidate()
     for other in chosen[1:]:
         assert other.choices_ == chosen[0].choices_
         np.testing.assert_array_equal(other.predict_proba(X), chosen[0].predict_proba(X))

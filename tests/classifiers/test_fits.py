@@ -256,7 +256,7 @@ def test_a_kernel_of_ones_own_is_copied_at_the_border(name, traces):
             made.predict_proba(X)
         assert traces() <= before
         if name == "large-margin":
-            model.gpflow_model_.kernel.lengthscales.assign(9.0)
+            model.gpflow_model_.kernel.kernel.lengthscales.assign(9.0)
         assert float(kernel.lengthscales.numpy()) == 1.5
         kernel.lengthscales.assign(0.2)
         np.testing.assert_array_equal(model.predict_proba(X), p)

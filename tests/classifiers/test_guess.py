@@ -12,6 +12,7 @@ from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.guess_weights import weigh
 from workbench.engine import large_margin, wide_mean
+from workbench.engine.large_margin_state import Data
 from workbench.errors import InputError
 
 C = 4
@@ -58,7 +59,7 @@ def test_the_fit_is_where_the_objective_with_the_mean_is_level(rivals, monkeypat
     if rivals:
         monkeypatch.setattr(large_margin, "ALL_RIVALS", 0)  # the other solver, against every rival
     fit = large_margin.fit(
-        phi, residual, codes, C, offset=offset, sweeps=300, tolerance=1e-12, rivals=rivals and C - 1
+        Data.of(phi, residual, codes, C, offset), sweeps=300, tolerance=1e-12, rivals=rivals and C - 1
     )
     M, roots = fit.posterior.mean, fit.posterior.root
     for _ in range(10):
@@ -80,7 +81,7 @@ def test_the_wide_mean_asks_the_same_margin():
         rng.integers(C, size=80),
         rng.standard_normal((80, C)),
     )
-    fit = large_margin.fit(phi[:, :3].copy(), np.full(80, 0.1), codes, C, offset=offset)
+    fit = large_margin.fit(Data.of(phi[:, :3].copy(), np.full(80, 0.1), codes, C, offset))
     wide = wide_mean.widen(phi, np.full(80, 0.1), codes, fit, 0.1, 0.5, offset=offset)
     F = phi @ wide.mean + offset
     d = 1 + np.take_along_axis(F, wide.rivals, axis=1) - F[np.arange(80), codes][:, None]

@@ -253,3 +253,26 @@ def test_progress_of_a_calibrated_fit_only_grows_and_a_stop_ends_every_part(digi
     calls = []
     model.fit(digits[0][:60], digits[1][:60], callback=lambda at, _: calls.append(at) or True)
     assert len(calls) == 1 and np.isfinite(model.predict_proba(digits[2])).all()
+
+
+@pytest.mark.parametrize("kind", [SoftmaxNetClassifier, LargeMarginNetClassifier])
+def test_a_stop_within_the_halves_leaves_the_temperature_to_the_prior(digits, kind):
+    X, y = digits[0][:60], digits[1][:60]
+    options = QUICK | (
+        {"epochs": 6} if kind is SoftmaxNetClassifier else {"joint_epochs": 0, "n_inducing": 8}
+    )
+
+    def scores(model):
+        return model.decision_function(X) if kind is SoftmaxNetClassifier else model.beta_
+
+    stopped = [
+        scores(kind(**options).fit(X, y, callback=lambda at, _, end=end: at > end)) for end in (0.5, 0.8)
+    ]
+    np.testing.assert_allclose(*stopped)
+
+
+@pytest.mark.parametrize("kind", [SoftmaxNetClassifier, LargeMarginNetClassifier])
+def test_the_progress_of_a_fit_to_three_labels_ends_at_one(digits, kind):
+    fractions = []
+    kind(**QUICK).fit(digits[0][:3], ["a", "b", "b"], callback=lambda at, _: fractions.append(at))
+    assert fractions[-1] == pytest.approx(1.0)

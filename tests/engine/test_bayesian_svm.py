@@ -9,6 +9,7 @@ from tests.engine.problems import differences, overlapping, projected
 from workbench.engine.full_svm import full_gp
 from workbench.engine.gaussian import State
 from workbench.engine.kernels import StationaryKernel
+from workbench.engine.large_margin_state import Data
 from workbench.engine.likelihoods import BayesianSVM
 from workbench.engine.natural_gradient import (
     ProjectedRows,
@@ -291,7 +292,7 @@ def test_large_margin_gp_of_two_classes_pulls_like_the_binary_model_with_twice_t
         @ np.linalg.solve(np.eye(10) + 2 * phi.T @ (w[:, None] * phi), np.sqrt(2) * phi.T @ (y * (1 + w)))
     )
     step = large_margin.fit_minibatch(
-        phi, rest, codes, 2, rivals=1, batch_size=50, epochs=1, rho_start=1.0
+        Data.of(phi, rest, codes, 2), rivals=1, batch_size=50, epochs=1, rho_start=1.0
     ).posterior
     # one mean-field step moves each class as if the other stood still: solve its system for both
     own = np.eye(10) + phi.T @ (w[:, None] * phi)

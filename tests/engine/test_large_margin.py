@@ -12,8 +12,16 @@ from tests.engine.problems import differences, overlapping, projected
 from workbench.engine import large_margin as lm
 from workbench.engine import large_margin_training as training
 from workbench.engine import wide_mean as wm
-from workbench.engine.large_margin_state import Posterior
-from workbench.engine.row_space import WORTH, RowTerms, SpannedPosterior, inverse_roots, spanned, within
+from workbench.engine.large_margin_state import (
+    WORTH,
+    Data,
+    Posterior,
+    RowTerms,
+    SpannedPosterior,
+    inverse_roots,
+    spanned,
+    within,
+)
 
 TAU = 0.1
 
@@ -70,7 +78,7 @@ def one_step(Phi, kt, codes, C, state, rho=1.0, scale=1.0, k=None, tau=TAU):
 def test_the_objective_is_the_stated_one(problem):
     Phi, kt, codes = problem
     state = random_state(12, 3)
-    found = lm.fit(Phi, kt, codes, 3, start=state, sweeps=0)
+    found = lm.fit(Data.of(Phi, kt, codes, 3), start=state, sweeps=0)
     assert found.trace == pytest.approx([objective(Phi, kt, codes, state.mean, state.covariance)], rel=1e-10)
 
 
@@ -158,7 +166,7 @@ def test_erratum_signs_of_the_linear_terms():
     X, codes = overlapping(60, 3, seed=2)
     Phi, kt, _, _ = projected(X, 12)
     state = random_state(12, 3, seed=4)
-    look = lm.fit(Phi, kt, codes, 3, start=state, sweeps=0, rivals=1)
+    look = lm.fit(Data.of(Phi, kt, codes, 3), start=state, sweeps=0, rivals=1)
     t, w = look.rivals[:, 0], look.second[:, 0] ** -0.5
     F, rows = Phi @ state.mean, np.arange(60)
     h, precision = np.zeros((12, 3)), np.stack([np.eye(12)] * 3)
@@ -181,7 +189,7 @@ def test_erratum_signs_of_the_linear_terms():
 def test_the_objective_never_falls(n_classes, rivals):
     X, codes = overlapping(240, n_classes, seed=n_classes, spread=1.0)
     Phi, kt, _, _ = projected(X, 20)
-    trace = lm.fit(Phi, kt, codes, n_classes, rivals=rivals, sweeps=100, tolerance=1e-9).trace
+    trace = lm.fit(Data.of(Phi, kt, codes, n_classes), rivals=rivals, sweeps=100, tolerance=1e-9).trace
     assert len(trace) > 5
     assert np.all(np.diff(trace) >= -1e-8 * np.abs(trace[1:]))
 
@@ -190,8 +198,8 @@ def test_the_objective_never_falls(n_classes, rivals):
 def test_the_default_stop_is_close_to_convergence(n_classes):
     X, codes = overlapping(300, n_classes, seed=n_classes, spread=1.0)
     Phi, kt, _, _ = projected(X, 24)
-    short = lm.fit(Phi, kt, codes, n_classes)
-    long = lm.fit(Phi, kt, codes, n_classes, sweeps=300, tolerance=0.0)
+    short = lm.fit(Data.of(Phi, kt, codes, n_classes))
+    long = lm.fit(Data.of(Phi, kt, codes, n_classes), sweeps=300, tolerance=0.0)
     assert len(short.trace) < 40
     assert short.trace[-1] == pytest.approx(long.trace[-1], rel=1e-3)
 
@@ -201,15 +209,15 @@ def test_a_steep_first_drop_does_not_end_a_fit(seed):
     # from the prior G rises a hundredfold in one sweep, which says nothing of the sweeps after it
     rng = np.random.default_rng(seed)
     Phi, codes = 22.0 * rng.standard_normal((5, 16)), rng.permutation(5)
-    short = lm.fit(Phi, np.full(5, 0.1), codes, 5)
-    long = lm.fit(Phi, np.full(5, 0.1), codes, 5, sweeps=300, tolerance=0.0)
+    short = lm.fit(Data.of(Phi, np.full(5, 0.1), codes, 5))
+    long = lm.fit(Data.of(Phi, np.full(5, 0.1), codes, 5), sweeps=300, tolerance=0.0)
     assert short.trace[1] > 0.1 * short.trace[0]
     assert short.trace[-1] == pytest.approx(long.trace[-1], rel=2e-3)
 
 
 def test_a_converged_fit_is_stationary(problem):
     Phi, kt, codes = problem
-    q = lm.fit(Phi, kt, codes, 3, sweeps=400, tolerance=1e-14).posterior
+    q = lm.fit(Data.of(Phi, kt, codes, 3), sweeps=400, tolerance=1e-14).posterior
     slope = differences(lambda M: objective(Phi, kt, codes, M, q.covariance), q.mean)
     assert np.abs(slope).max() < 1e-3
     _, Lam, _, _ = one_step(Phi, kt, codes, 3, q)
@@ -218,7 +226,7 @@ def test_a_converged_fit_is_stationary(problem):
 
 def test_centring_leaves_margins_alone(problem):
     Phi, kt, codes = problem
-    q = lm.fit(Phi, kt, codes, 3).posterior
+    q = lm.fit(Data.of(Phi, kt, codes, 3)).posterior
     assert np.abs(q.mean.sum(axis=1)).max() < 1e-10
     moved = objective(Phi, kt, codes, q.mean + 0.5, q.covariance)
     assert moved < objective(Phi, kt, codes, q.mean, q.covariance)
@@ -253,7 +261,7 @@ def test_whitened_equals_unwhitened(problem):
 def test_a_minibatch_of_everything_is_one_natural_gradient_step(problem):
     Phi, kt, codes = problem
     mean, precision, _, _ = one_step(Phi, kt, codes, 3, Posterior.prior(12, 3))
-    batch = lm.fit_minibatch(Phi, kt, codes, 3, batch_size=len(codes), epochs=1, rho_start=1.0)
+    batch = lm.fit_minibatch(Data.of(Phi, kt, codes, 3), batch_size=len(codes), epochs=1, rho_start=1.0)
     assert batch.posterior.mean == pytest.approx(mean, abs=1e-9)
     assert batch.posterior.precision == pytest.approx(precision, abs=1e-9)
 
@@ -262,9 +270,9 @@ def test_both_solvers_reach_the_same_optimum(monkeypatch):
     # every rival at once by Newton steps, and the sweeps for data too large for that
     X, codes = overlapping(300, 4, seed=11, spread=1.0)
     Phi, kt, _, _ = projected(X, 20)
-    newton = lm.fit(Phi, kt, codes, 4, sweeps=100, tolerance=1e-12)
+    newton = lm.fit(Data.of(Phi, kt, codes, 4), sweeps=100, tolerance=1e-12)
     monkeypatch.setattr(lm, "ALL_RIVALS", 100)
-    plain = lm.fit(Phi, kt, codes, 4, rivals=3, sweeps=600, tolerance=1e-13)
+    plain = lm.fit(Data.of(Phi, kt, codes, 4), rivals=3, sweeps=600, tolerance=1e-13)
     assert len(newton.trace) < len(plain.trace) / 5
     assert newton.trace[-1] == pytest.approx(plain.trace[-1], rel=1e-7)
     assert newton.posterior.mean == pytest.approx(plain.posterior.mean, abs=1e-2)
@@ -274,8 +282,8 @@ def test_both_solvers_reach_the_same_optimum(monkeypatch):
 
 def test_minibatches_approach_the_full_fit(problem):
     Phi, kt, codes = problem
-    full = lm.fit(Phi, kt, codes, 3)
-    small = lm.fit_minibatch(Phi, kt, codes, 3, batch_size=30, epochs=60, seed=1)
+    full = lm.fit(Data.of(Phi, kt, codes, 3))
+    small = lm.fit_minibatch(Data.of(Phi, kt, codes, 3), batch_size=30, epochs=60, seed=1)
     reached = objective(Phi, kt, codes, small.posterior.mean, small.posterior.covariance)
     assert reached == pytest.approx(full.trace[-1], rel=0.02)
 
@@ -284,13 +292,13 @@ def test_minibatches_approach_the_full_fit(problem):
 def test_chunks_do_not_change_the_fit(problem, monkeypatch):
     Phi, kt, codes = problem
     monkeypatch.setattr(lm, "ALL_RIVALS", 100)
-    whole = lm.fit(Phi, kt, codes, 3, rivals=2)
+    whole = lm.fit(Data.of(Phi, kt, codes, 3), rivals=2)
     monkeypatch.setattr(lm, "_CHUNK", 25)
     monkeypatch.setattr(lm, "_ONE_CHUNK", 50)
     lm._solver.cache_clear()
     lm._traced.cache_clear()
     try:
-        pieces = lm.fit(Phi, kt, codes, 3, rivals=2)
+        pieces = lm.fit(Data.of(Phi, kt, codes, 3), rivals=2)
     finally:
         monkeypatch.undo()
         lm._solver.cache_clear()
@@ -306,20 +314,20 @@ def test_blocks_do_not_change_the_fit(all_rivals, monkeypatch):
     monkeypatch.setattr(lm, "ALL_RIVALS", all_rivals)
     X, codes = overlapping(200, 3, seed=9)
     Phi, kt, _, _ = projected(X, 31)
-    plain = lm.fit(Phi, kt, codes, 3, rivals=2)
+    plain = lm.fit(Data.of(Phi, kt, codes, 3), rivals=2)
     monkeypatch.setattr(lm, "_BLOCKED", 8)
-    blocked = lm.fit(Phi, kt, codes, 3, rivals=2)
+    blocked = lm.fit(Data.of(Phi, kt, codes, 3), rivals=2)
     assert blocked.trace == pytest.approx(plain.trace, rel=1e-9)
 
 
 def test_listing_every_rival_through_the_short_list_changes_nothing(problem, monkeypatch):
     # C - 1 rivals take the dense path; forcing the general one must give the same numbers
     Phi, kt, codes = problem
-    dense = lm.fit(Phi, kt, codes, 3, rivals=2)
+    dense = lm.fit(Data.of(Phi, kt, codes, 3), rivals=2)
     four = np.concatenate([codes, [3]])
     Phi4, kt4 = np.concatenate([Phi, np.zeros((1, 12))]), np.append(kt, 2.0)
     state = random_state(12, 4)
-    general = lm.fit(Phi4, kt4, four, 4, start=state, rivals=2, sweeps=0)
+    general = lm.fit(Data.of(Phi4, kt4, four, 4), start=state, rivals=2, sweeps=0)
     d, a = margins(Phi4, kt4, four, state.mean, state.covariance)
     assert general.margin == pytest.approx(np.take_along_axis(d, general.rivals, axis=1))
     assert general.second == pytest.approx(np.take_along_axis(a, general.rivals, axis=1))
@@ -337,9 +345,9 @@ def test_a_cold_start_against_few_rivals_gets_going(seed, monkeypatch):
     """At the prior every rival ties, and steps against the three that are listed raise nothing."""
     X, codes = overlapping(600, 12, seed, spread=1.5, dims=8)
     phi, kt, *_ = projected(X, 30, 2.5, 10.0)
-    every = lm.fit(phi, kt, codes, 12)
+    every = lm.fit(Data.of(phi, kt, codes, 12))
     monkeypatch.setattr(lm, "ALL_RIVALS", 1500)
-    for few in (lm.fit(phi, kt, codes, 12), lm.fit(phi, kt, codes, 12, rivals=3)):
+    for few in (lm.fit(Data.of(phi, kt, codes, 12)), lm.fit(Data.of(phi, kt, codes, 12), rivals=3)):
         assert few.rivals.shape[1] == 3
         wrong = np.mean((phi @ few.posterior.mean).argmax(axis=1) != codes)
         assert wrong < np.mean((phi @ every.posterior.mean).argmax(axis=1) != codes) + 0.03
@@ -368,9 +376,9 @@ def test_callbacks_come_in_order_and_stop_with_the_best_state(problem):
         seen.append((fraction, value))
         return len(seen) == 2
 
-    stopped = lm.fit(Phi, kt, codes, 3, callback=watch)
-    free = lm.fit(Phi, kt, codes, 3)
-    watched = lm.fit(Phi, kt, codes, 3, callback=lambda *_: None)
+    stopped = lm.fit(Data.of(Phi, kt, codes, 3), callback=watch)
+    free = lm.fit(Data.of(Phi, kt, codes, 3))
+    watched = lm.fit(Data.of(Phi, kt, codes, 3), callback=lambda *_: None)
     assert stopped.stopped and len(seen) == 2 and len(stopped.trace) == 3
     assert stopped.trace[-1] == seen[-1][1] == stopped.trace.max()
     assert watched.trace == pytest.approx(free.trace, rel=1e-12)
@@ -381,15 +389,15 @@ def test_one_trace_while_the_data_grow():
     X, codes = overlapping(20, 3, seed=0)
     Phi, kt, _, _ = projected(X, 9)
     before = lm.trace_count()
-    lm.fit(Phi, kt, codes, 3)
+    lm.fit(Data.of(Phi, kt, codes, 3))
     assert lm.trace_count() == before  # every rival: NumPy
-    lm.fit(Phi, kt, codes, 3, rivals=1)
+    lm.fit(Data.of(Phi, kt, codes, 3), rivals=1)
     before = lm.trace_count()
     for n in (20, 35, 60, 90):
         X, codes = overlapping(n, 3, seed=n)
         Phi, kt, _, _ = projected(X, 9 + n // 20)
-        start = lm.fit(Phi, kt, codes, 3).posterior
-        lm.fit(Phi, kt, codes, 3, start=start, rivals=1)
+        start = lm.fit(Data.of(Phi, kt, codes, 3)).posterior
+        lm.fit(Data.of(Phi, kt, codes, 3), start=start, rivals=1)
     assert lm.trace_count() == before
 
 
@@ -398,9 +406,9 @@ def test_one_trace_for_any_number_of_classes():
         X, codes = overlapping(20 * n_classes, n_classes, seed=n_classes)
         Phi, kt, _, _ = projected(X, 9)
         for rivals in (None, 1):
-            lm.fit(Phi, kt, codes, n_classes, rivals=rivals)
-        lm.fit_minibatch(Phi, kt, codes, n_classes, epochs=1)
-        training.fit_adam(Phi, kt, codes, n_classes, epochs=1)
+            lm.fit(Data.of(Phi, kt, codes, n_classes), rivals=rivals)
+        lm.fit_minibatch(Data.of(Phi, kt, codes, n_classes), epochs=1)
+        training.fit_adam(Data.of(Phi, kt, codes, n_classes), epochs=1)
 
     def traced():
         functions = (lm._stochastic("float64", False), training._adam("float64"))
@@ -429,8 +437,8 @@ def test_few_rivals_say_of_their_pairs_what_all_say(n_classes, blocked):
     X, codes = overlapping(400, n_classes, seed=1)
     codes[codes == n_classes - 1] = 0  # a class that no row is of
     Phi, kt, _, _ = projected(X, 9)
-    start = lm.fit(Phi, kt, codes, n_classes, sweeps=2).posterior
-    found = lm.closing(start, np.zeros(0), Phi, kt, codes, n_classes, 0.1, 1, False)
+    start = lm.fit(Data.of(Phi, kt, codes, n_classes), sweeps=2).posterior
+    found = lm.closing(start, np.zeros(0), Data.of(Phi, kt, codes, n_classes), 0.1, 1, False)
     F, V = Phi @ start.mean, np.einsum("np,cpq,nq->nc", Phi, start.covariance, Phi)
     rows = np.arange(len(codes))
     others = F.copy()
@@ -442,7 +450,7 @@ def test_few_rivals_say_of_their_pairs_what_all_say(n_classes, blocked):
     a = d**2 + V[rows, rival] + V[rows, codes] + 2 * kt
     assert found.second[:, 0] == pytest.approx(a)
 
-    data = lm.data_of(Phi, kt, codes, n_classes)
+    data = Data.of(Phi, kt, codes, n_classes)
     at = lm._Look(
         *(tf.constant(part) for part in (found.rivals.astype(np.int32), found.margin, found.second, 0.0))
     )
@@ -459,17 +467,17 @@ def test_few_rivals_say_of_their_pairs_what_all_say(n_classes, blocked):
 
 def test_a_warm_start_from_the_optimum_stays(problem):
     Phi, kt, codes = problem
-    first = lm.fit(Phi, kt, codes, 3, sweeps=300, tolerance=1e-9)
-    again = lm.fit(Phi, kt, codes, 3, start=first.posterior)
+    first = lm.fit(Data.of(Phi, kt, codes, 3), sweeps=300, tolerance=1e-9)
+    again = lm.fit(Data.of(Phi, kt, codes, 3), start=first.posterior)
     assert len(again.trace) <= 4
     assert again.trace[-1] >= first.trace[-1] - 1e-9 * abs(first.trace[-1])
 
 
 def test_float32_agrees(problem):
     Phi, kt, codes = problem
-    double = lm.fit(Phi, kt, codes, 3)
+    double = lm.fit(Data.of(Phi, kt, codes, 3))
     # a temperature as a grid of options has it does not change the precision
-    single = lm.fit(Phi.astype(np.float32), kt.astype(np.float32), codes, 3, tau=np.float64(lm.TAU))
+    single = lm.fit(Data.of(Phi.astype(np.float32), kt.astype(np.float32), codes, 3), tau=np.float64(lm.TAU))
     assert single.posterior.mean.dtype == np.float32
     assert single.trace[-1] == pytest.approx(double.trace[-1], rel=1e-3)
     assert Phi @ single.posterior.mean == pytest.approx(Phi @ double.posterior.mean, abs=0.05)
@@ -496,7 +504,7 @@ def test_two_classes_reach_the_binary_means_with_doubled_variance():
     assert Phi @ (M[:, 1] - M[:, 0]) == pytest.approx(binary, abs=1e-6)
     # and the engine's own slope is that one
     state = Posterior.prior(10, 2)._replace(mean=M)
-    look = lm.fit(Phi, kt, codes, 2, start=state, sweeps=0)
+    look = lm.fit(Data.of(Phi, kt, codes, 2), start=state, sweeps=0)
     d, a = look.margin[:, 0], look.second[:, 0]
     assert wm.derivatives(look.margin, look.second, TAU).slope[:, 0] == pytest.approx(-(1 + d / np.sqrt(a)))
 
@@ -508,7 +516,7 @@ def wide_problem(seed=0):
     X, codes = overlapping(120, 3, seed=seed, spread=1.0)
     small = projected(X, 10)
     wide = projected(X, 60)
-    fit = lm.fit(small[0], small[1], codes, 3)
+    fit = lm.fit(Data.of(small[0], small[1], codes, 3))
     return codes, small, wide, fit
 
 
@@ -599,10 +607,10 @@ def few():
 def test_few_rows_are_fitted_in_their_span_with_the_same_result(few, monkeypatch):
     Phi, kt, codes = few
     offset = np.random.default_rng(0).normal(size=(len(codes), 3))
-    found = lm.fit(Phi, kt, codes, 3, offset=offset)
+    found = lm.fit(Data.of(Phi, kt, codes, 3, offset))
     assert isinstance(found.posterior, SpannedPosterior)
     monkeypatch.setattr(lm, "WORTH", 0.0)
-    whole = lm.fit(Phi, kt, codes, 3, offset=offset)
+    whole = lm.fit(Data.of(Phi, kt, codes, 3, offset))
     assert isinstance(whole.posterior, Posterior)
     np.testing.assert_allclose(found.trace, whole.trace, rtol=1e-9)
     for mine, theirs in zip(found.posterior, whole.posterior, strict=True):
@@ -615,15 +623,15 @@ def test_few_rows_are_fitted_in_their_span_with_the_same_result(few, monkeypatch
 
 def test_a_fit_in_the_span_goes_on_from_one_of_other_rows(few, monkeypatch):
     Phi, kt, codes = few
-    before = lm.fit(Phi[:25], kt[:25], codes[:25], 3).posterior
+    before = lm.fit(Data.of(Phi[:25], kt[:25], codes[:25], 3)).posterior
     assert isinstance(before, SpannedPosterior)
     plain = Posterior(*before)
     _, axes = spanned(Phi)
     for mine, theirs in zip(within(before, axes), within(plain, axes), strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-9)
-    here = [lm.fit(Phi, kt, codes, 3, start=start).trace for start in (before, plain)]
+    here = [lm.fit(Data.of(Phi, kt, codes, 3), start=start).trace for start in (before, plain)]
     monkeypatch.setattr(lm, "WORTH", 0.0)
-    there = lm.fit(Phi, kt, codes, 3, start=plain).trace
+    there = lm.fit(Data.of(Phi, kt, codes, 3), start=plain).trace
     np.testing.assert_allclose(here[0], here[1], rtol=1e-9)
     np.testing.assert_allclose(here[0], there, rtol=1e-9)
 
@@ -633,13 +641,13 @@ def test_what_rows_said_starts_a_fit_of_another_kernel_near_its_optimum(few):
     X, _ = overlapping(48, 3, seed=2, dims=4)
     other, kt_other, *_ = projected(X, 48, length=2.6)
     other, kt_other = other[:30], kt_other[:30]
-    first = lm.fit(Phi, kt, codes, 3, tolerance=1e-12, sweeps=500)
+    first = lm.fit(Data.of(Phi, kt, codes, 3), tolerance=1e-12, sweeps=500)
     said = RowTerms.of(Phi @ first.posterior.mean, first.margin, first.second, first.rivals, codes, TAU)
     # at the same kernel they are the optimum itself
     back = said.posterior(Phi)
     np.testing.assert_allclose(back.mean, first.posterior.mean, atol=1e-3)
     np.testing.assert_allclose(back.precision, first.posterior.precision, atol=1e-3)
-    cold, warm = (lm.fit(other, kt_other, codes, 3, start=start) for start in (None, said))
+    cold, warm = (lm.fit(Data.of(other, kt_other, codes, 3), start=start) for start in (None, said))
     best = max(cold.trace[-1], warm.trace[-1])
     assert best - warm.trace[0] < 0.2 * (best - cold.trace[0])
     assert len(warm.trace) <= len(cold.trace)
@@ -650,9 +658,9 @@ def test_only_few_rows_are_worth_it_and_a_look_alone_keeps_its_start(few):
     Phi, kt, codes = few
     assert len(Phi) <= WORTH * Phi.shape[1]
     start = random_state(Phi.shape[1], 3)
-    look = lm.fit(Phi, kt, codes, 3, start=start, sweeps=0)
+    look = lm.fit(Data.of(Phi, kt, codes, 3), start=start, sweeps=0)
     assert np.array_equal(look.posterior.mean, start.mean)
-    square = lm.fit(Phi[:, :30], kt, codes, 3)
+    square = lm.fit(Data.of(Phi[:, :30], kt, codes, 3))
     assert isinstance(square.posterior, Posterior)
     with pytest.raises(np.linalg.LinAlgError, match="not positive"):
         inverse_roots(-np.eye(3)[None])

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.predictor import Predictor
-from workbench.engine import network_head, network_training, projection
+from workbench.engine import network_training, projection
 from workbench.engine import networks as nn
 from workbench.engine.fitting import minibatches
 from workbench.engine.kernels import StationaryKernel
@@ -30,7 +30,7 @@ def head(P=7, d=64, C=3, seed=0):
     root = np.tril(rng.normal(size=(C, P, P)) * 0.2) + 0.8 * np.eye(P)
     covariance = root @ root.transpose(0, 2, 1)
     points = np.asarray(nn.layer_norm(tf.constant(rng.normal(size=(P, d)))))
-    return network_head.Head.of(points, rng.normal(size=(P, C)), covariance), covariance
+    return network_training.Head.of(points, rng.normal(size=(P, C)), covariance), covariance
 
 
 def scaling():
@@ -91,14 +91,14 @@ def test_head_moments_are_the_predictors():
     features = np.asarray(nn.layer_norm(tf.constant(np.random.default_rng(3).normal(size=(20, 64)))))
     length, variance = 9.0, 2.5
     mean, share, kt = (
-        np.asarray(part) for part in network_head.head_moments(h, np.array([variance, length]), features)
+        np.asarray(part) for part in network_training.head_moments(h, np.array([variance, length]), features)
     )
     kernel = StationaryKernel("squared-exponential", length, variance)
     # a basis with the jitter of training
     factor = np.linalg.cholesky(
-        kernel(h.points, h.points) + network_head.JITTER * variance * np.eye(len(h.points))
+        kernel(h.points, h.points) + network_training.JITTER * variance * np.eye(len(h.points))
     )
-    basis = projection.Basis(h.points, factor, np.linalg.inv(factor).T, network_head.JITTER * variance)
+    basis = projection.Basis(h.points, factor, np.linalg.inv(factor).T, network_training.JITTER * variance)
     geometry = Geometry(np.zeros(64), np.ones(64), h.points, np.empty((0, 64)), length, np.inf)
     expected = Predictor.from_posterior(geometry, kernel, basis, h.mean, covariance)(features)
     np.testing.assert_allclose(mean, expected.mean, atol=1e-10)
@@ -117,7 +117,7 @@ def test_margin_loss_is_the_formula():
             g.append(d + np.sqrt(d * d + 2 * kt[n] + share[n, t] + share[n, y]))
         expected.append(tau * np.log(np.exp(np.array(g) / tau).sum()))
     np.testing.assert_allclose(
-        np.asarray(network_head.margin_loss(mean, share, kt, codes, np.float64(tau))), expected
+        np.asarray(network_training.margin_loss(mean, share, kt, codes, np.float64(tau))), expected
     )
 
 
@@ -126,7 +126,7 @@ def test_head_kl_is_the_formula():
     expected = 0.5 * sum(
         np.trace(S) + m @ m - 4 - np.linalg.slogdet(S)[1] for S, m in zip(covariance, h.mean.T, strict=True)
     )
-    assert float(network_head.head_kl(h)) == pytest.approx(expected, rel=1e-10)
+    assert float(network_training.head_kl(h)) == pytest.approx(expected, rel=1e-10)
 
 
 def test_every_variable_of_network_and_head_moves_in_one_step():

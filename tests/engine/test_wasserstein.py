@@ -242,7 +242,7 @@ def test_training_lowers_the_loss_and_moves_every_part():
         assert done.trace[-1] > done.trace[0] + 0.1 * len(data.codes)
         assert done.objective == done.trace.max()
         # Keras variables included: a tf.Module's own list would leave the network out
-        for old, new in zip(first.mean.weights, done.posterior.mean.weights, strict=True):
+        for old, new in zip(first.weights, done.posterior.weights, strict=True):
             assert new.dtype == np.float32
             assert not np.array_equal(old, new)
         assert not np.array_equal(first.root, done.posterior.root)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench.policies import POLICIES
-from workbench.policies.effective import suggested
+from workbench.policies.default_policy import suggested
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_the_best_rank_is_suggested_with_its_test(
     ranks = {"margin": 2.5, "variation-ratio": 1.5, "random": 3.0}
     untested = {"p_against_random": {}, "caps": [], "model": "fixed", "full": False}
     path.write_text(json.dumps({"mean_ranks": ranks, "n_sets": 7} | untested | tested))
-    monkeypatch.setattr("workbench.policies.effective.bundled_file", lambda name: path)
+    monkeypatch.setattr("workbench.policies.default_policy.bundled_file", lambda name: path)
     suggested.cache_clear()
     found = suggested()
     suggested.cache_clear()

@@ -18,7 +18,7 @@ from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.protocols import is_fitted, supports_latent
-from workbench.engine.kernels import OffsetKernel, SlopedKernel, StationaryKernel, stationary
+from workbench.engine.kernels import OffsetKernel, StationaryKernel, stationary
 from workbench.errors import InputError
 
 
@@ -169,11 +169,9 @@ def _network_mean(predictor: NetworkPredictor, name: str) -> Target:
 
 def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     kernel: Any = predictor.kernel
-    constant = slope = 0.0
+    constant = 0.0
     if isinstance(kernel, OffsetKernel):
         kernel, constant = kernel.inner, kernel.offset
-    if isinstance(kernel, SlopedKernel):
-        kernel, slope = kernel.inner, kernel.slope
     if not isinstance(kernel, StationaryKernel) or predictor.representation is not None:
         raise InputError(
             f"{name} uses a kernel or columns of its own; attacks know the named kernels on plain numbers "
@@ -194,12 +192,12 @@ def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any
         factors,
         raises,
         np.asarray(constant),
-        np.asarray(slope),
+        np.asarray(kernel.slope),
     ]
     owners = [np.repeat(np.arange(n_latent), r) for r in (ranks, raise_ranks)]
     arrays = tuple(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in numbers)
     arrays += tuple(tf.convert_to_tensor(o.astype(np.int32)) for o in owners)
-    return (kernel.name, predictor.binary, np.ndim(kernel.length_scale), slope > 0), arrays
+    return (kernel.name, predictor.binary, np.ndim(kernel.length_scale), kernel.slope > 0), arrays
 
 
 @cache

@@ -12,14 +12,11 @@ change, not even in the last bit, when items are reordered or split into other c
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.arrays import Array, Floats, Ints
 
 # Phi(-8) = 6e-16: what lies beyond is below one rounding error of the total.
 TAIL = 8.0
@@ -52,8 +49,7 @@ def argmax_probabilities(mean: Array, variance: Array) -> Floats:
     """
     mean, variance = check_moments(mean, variance)
     out = np.empty(mean.shape, dtype=np.float64)
-    for start in range(0, len(mean), _ROWS):
-        rows = slice(start, start + _ROWS)
+    for rows in slices(len(mean), _ROWS):
         mass = argmax_mass(mean[rows].astype(np.float64), np.sqrt(variance[rows].astype(np.float64)))
         out[rows] = mass / mass.sum(axis=1, keepdims=True)
     return out
@@ -164,8 +160,7 @@ def _lowest(mean: Floats, s: Floats) -> Floats:
 
 def _step(n_classes: Ints) -> Floats:
     """Grid step in deviations: the spread of the largest of C falls like 1 / sqrt(log C)."""
-    step: Floats = STEP * np.sqrt(np.log(10.0) / np.log(np.maximum(n_classes, 6)))
-    return step
+    return STEP * np.sqrt(np.log(10.0) / np.log(np.maximum(n_classes, 6)))
 
 
 def _two_classes(mean: Floats, s: Floats, active: Array, rows: Ints, out: Floats) -> None:
@@ -187,8 +182,8 @@ def _shared_grid(
 
     nodes = np.arange(size, dtype=np.float64)
     per_item = max(1, _BLOCK // (size * int(active[rows].sum(axis=1).mean() + 1)))
-    for start in range(0, len(rows), per_item):
-        block = rows[start : start + per_item]
+    for part in slices(len(rows), per_item):
+        block = rows[part]
         item, cls = np.nonzero(active[block])
         row = block[item]
         step = (high[block] - low[block]) / (size - 1)
@@ -222,5 +217,4 @@ def _panels(mean: Floats, s: Floats, low: float, high: float) -> Floats:
     x = (f - mean[:, None]) / s[:, None]  # [C, nodes], >= -TAIL
     cdf = ndtr(x)
     density = np.exp(-0.5 * x * x) / (cdf * s[:, None] * np.sqrt(2 * np.pi))
-    mass: Floats = (density * cdf.prod(axis=0) * (half * weight).ravel()).sum(axis=1)
-    return mass
+    return (density * cdf.prod(axis=0) * (half * weight).ravel()).sum(axis=1)

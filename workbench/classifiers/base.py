@@ -1,7 +1,7 @@
 """Base of every classifier here: labels, classes given up front, validation, state."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ _TOLD = (
 )
 OUTGROWN = 2  # times the rows that a geometry was measured on: a warm start begins anew
 _FREE = ("classes", "warm_start", "random_state")  # what may change between two fits of one warm model
-_BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
+_BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "n_rows_")
 
 
 class FitInputs(NamedTuple):
@@ -115,10 +115,17 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return float(getattr(self, "variance", None) or 1.0)
 
     def _state(self) -> dict[str, Array]:
-        return {name: np.asarray(getattr(self, name)) for name in self._state_names if hasattr(self, name)}
+        return {name: np.asarray(getattr(self, name)) for name in self._state_names}
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
+        self._require(self._state_names, state)
         self._take(self._state_names, state)
+
+    def _require(self, names: Iterable[str], state: Mapping[str, Array]) -> None:
+        """Refuse a state that lacks some of these arrays."""
+        missing = [name for name in names if name not in state]
+        if missing:
+            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
 
     def _take(self, names: tuple[str, ...], state: Mapping[str, Array]) -> None:
         for name in names:
@@ -197,7 +204,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         draft.classes_ = np.array(classes)
         draft.n_rows_ = len(codes)
         if mean is not None:
-            sources = _sources(mean, len(codes), len(classes), "the rows of X")
+            sources = _sources(mean, len(codes), len(classes))
             draft._inputs = draft._inputs._replace(sources=sources)
         if draft._trivial():
             if draft._inputs.sources is not None:
@@ -302,8 +309,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             if not fit._trivial():
                 return fit._sharpened(fit._probabilities_with(X, m))
             scores = np.exp(fit._prior_beta() * (m - m.max(axis=1, keepdims=True)))
-            result: Floats = scores / scores.sum(axis=1, keepdims=True)
-            return result
+            return scores / scores.sum(axis=1, keepdims=True)
         if fit._trivial():
             return np.full((len(X), n_classes), 1.0 / n_classes)
         return fit._sharpened(fit._probabilities(X))
@@ -372,9 +378,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             InputError: arrays are missing.
         """
-        missing = [k for k in _BASE_KEYS if k not in state and k != "feature_names_in_"]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
+        self._require(_BASE_KEYS, state)
         draft = self._draft()
         classes = np.array(state["classes_"])
         draft.classes_ = classes.astype(object) if bool(state["classes_object"]) else classes
@@ -391,8 +395,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
                     draft.geometry_ = geometry
                 draft._set_state(state)
             except KeyError as error:
-                name = type(self).__name__
-                raise InputError(f"This is not a saved {name}: it lacks {error.args[0]}.") from error
+                self._require(error.args, {})
         self._publish(draft)
         return self
 
@@ -413,8 +416,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _value(self) -> Self:
         """The fit; within a fit, the draft itself."""
-        fit: Self = self.__dict__.get("_fit", self)
-        return fit
+        return self.__dict__.get("_fit", self)
 
     def _mean_at(self, mean: Any, n: int) -> Floats | None:
         """[n, C] the weighted guess at n rows, or None where none was given."""
@@ -423,11 +425,10 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         weights = self.__dict__.get("mean_weights_")
         if weights is None:
             raise InputError("This model was fitted without a guess; give `mean=` to `fit` as well.")
-        sources = _sources(mean, n, len(self.classes_), "the rows of X")
+        sources = _sources(mean, n, len(self.classes_))
         if len(sources) != len(weights):
             raise InputError(f"This model knows {len(weights)} guesses and mean holds {len(sources)}.")
-        result: Floats = np.tensordot(weights, sources, axes=1)
-        return result
+        return np.tensordot(weights, sources, axes=1)
 
     def _prior_weights(self, n_sources: int) -> Floats:
         """[J] weights of guesses that no label has spoken about."""
@@ -449,8 +450,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.pop("mean_weights_", None)
             self.__dict__.pop("mean_weighed_", None)
             return
-        weights = self.__dict__.get("mean_weights_")
-        if weights is None or len(weights) != len(sources):
+        if self._weights_of(sources) is None:
             self.mean_weights_, self.mean_weighed_ = self._prior_weights(len(sources)), 0
         last = int(self.__dict__.get("mean_weighed_", 0))
         if not guess_weights.due(n, last):
@@ -465,15 +465,20 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         )
         self.mean_weighed_ = n
 
+    def _weights_of(self, sources: Floats) -> Floats | None:
+        """[J] weights chosen for as many guesses, or None."""
+        weights = self.__dict__.get("mean_weights_")
+        return None if weights is None or len(weights) != len(sources) else weights
+
     def _offset(self, rows: Any = slice(None), weights: Floats | None = None) -> Floats | None:
         """[n, C] the guess's mean at rows of the data, or None where no guess was given."""
         sources = self._inputs.sources
         if sources is None:
             return None
         if weights is None:
-            weights = self.__dict__.get("mean_weights_")
-            if weights is None or len(weights) != len(sources):
-                weights = self._prior_weights(len(sources))
+            weights = self._weights_of(sources)
+        if weights is None:
+            weights = self._prior_weights(len(sources))
         return np.tensordot(weights, sources[:, rows], axes=1).astype(self._numpy_dtype(), copy=False)
 
     @property
@@ -522,15 +527,12 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"The geometry is for {geometry.n_features} features and X has {X.shape[1]}.")
         return geometry
 
-    def _resolve_geometry(
-        self, X: Floats, n_inducing: int, *, n_mean: int = 0, method: str = "k-means++"
-    ) -> Geometry:
+    def _resolve_geometry(self, X: Floats, n_inducing: int, *, method: str = "k-means++") -> Geometry:
         """The geometry given, else the present one on a warm start, else one measured on X.
 
         Args:
             X: [N, D] raw features.
             n_inducing: P, if one is measured.
-            n_mean: extra centres for the mean, if one is measured.
             method: "k-means++" or "random", if one is measured.
 
         Returns:
@@ -543,7 +545,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         if geometry is not None:
             self.geometry_ = geometry
         elif not (self._warm() and present is not None and present.n_features == X.shape[1]):
-            self.geometry_ = Geometry.of(X, n_inducing, self._seed(), n_mean=n_mean, method=method)
+            self.geometry_ = Geometry.of(X, n_inducing, self._seed(), method=method)
             self.measured_rows_ = len(X)
         return self.geometry_
 
@@ -553,13 +555,14 @@ _NO_MEAN = (
 )
 
 
-def _sources(mean: Any, n: int, n_classes: int, rows: str) -> Floats:
+def _sources(mean: Any, n: int, n_classes: int) -> Floats:
     """Guesses [J, n, C] from one [n, C] or several."""
     guesses: Floats = np.asarray(mean, dtype=np.float64)
     guesses = guesses[None] if guesses.ndim == 2 else guesses
     if guesses.ndim != 3 or guesses.shape[1:] != (n, n_classes):
         raise InputError(
-            f"mean must have the shape [{n}, {n_classes}] or [J, {n}, {n_classes}]: {rows} and the classes; "
+            f"mean must have the shape [{n}, {n_classes}] or [J, {n}, {n_classes}]: the rows of X and the "
+            f"classes; "
             f"got {list(np.shape(mean))}."
         )
     if not np.isfinite(guesses).all():

@@ -32,7 +32,7 @@ class Baseline(BaseBayesianClassifier):
     0..K-1, and `_predict_present(scaled)` -> [N, K].
     """
 
-    has_latent: ClassVar[bool] = False
+    _state_names: ClassVar[tuple[str, ...]] = ("X_", "codes_", "seed_")
 
     geometry: Geometry | None = None
 
@@ -48,7 +48,6 @@ class Baseline(BaseBayesianClassifier):
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         geometry = self._given_geometry(X)
-        self.__dict__.pop("geometry_", None)
         if geometry is not None:
             self.geometry_ = geometry
         self.seed_ = self._seed()
@@ -90,17 +89,9 @@ class Baseline(BaseBayesianClassifier):
         out[:, self.present_] = share * p / p.sum(axis=1, keepdims=True)
         return out
 
-    def _state(self) -> dict[str, Array]:
-        return {"X_": self.X_, "codes_": self.codes_, "seed_": np.asarray(self.seed_)}
-
     def _set_state(self, state: Mapping[str, Array]) -> None:
-        missing = [name for name in ("X_", "codes_", "seed_") if name not in state]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
-        if "geometry.shift" not in state:
-            self.__dict__.pop("geometry_", None)
-        self.seed_ = int(state["seed_"])
-        self._fit_rows(np.asarray(state["X_"]), np.asarray(state["codes_"]))
+        super()._set_state(state)
+        self._fit_rows(self.X_, self.codes_)
 
 
 @estimator
@@ -248,13 +239,10 @@ class LogisticRegressionClassifier(Baseline):
         return _softmax(self._scaled(X), self.guided_, mean)
 
     def _state(self) -> dict[str, Array]:
-        guided = {"offset_": self.offset_} if "offset_" in self.__dict__ else {}
-        return super()._state() | guided
+        return super()._state() | ({"offset_": self.offset_} if "offset_" in self.__dict__ else {})
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
-        self.__dict__.pop("offset_", None)
-        if "offset_" in state:
-            self.offset_ = np.asarray(state["offset_"])
+        self._take(("offset_",), state)
         super()._set_state(state)
 
     @property

@@ -13,11 +13,11 @@ from scipy.special import ndtr
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.argmax import argmax_probabilities
-from workbench.classifiers.gp import ClosedFormClassifier, Data, Hyper, KernelClassifier, block_of
+from workbench.classifiers.gp import ClosedFormClassifier, Data, KernelClassifier, block_of
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Folded, Predictor, both_sides
-from workbench.engine.fitting import Progress
+from workbench.engine.fitting import Hyper, Progress
 from workbench.engine.full_svm import full_gp
 from workbench.engine.kernels import Kernel, LinearKernel
 from workbench.engine.projection import Basis, make_basis
@@ -132,10 +132,6 @@ class BayesianSVMClassifier(_SVMClassifier, KernelClassifier):
     n_inducing: int | None = option(None, at_least=1)
     inducing: str = option("k-means++", choices=("k-means++", "random"))
     ard: bool = False
-
-    def _check(self) -> None:
-        super()._check()
-        self._check_kernel()
 
 
 @estimator
@@ -253,7 +249,7 @@ class BatchBayesianSVMClassifier(KernelClassifier):
     weights_: Floats = fitted()
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
-        self._check_kernel()
+        self._check()
         signs = signs_of(codes, len(self.classes_))
         start = self._previous_r(X, signs) if self._warm() and hasattr(self, "r_") else None
         geometry = self._resolve_geometry(X, 1)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.baselines import Baseline
+from workbench.classifiers.geometry import prefixed, within
 from workbench.classifiers.protocols import is_classifier, options_of, supports_state
 from workbench.errors import InputError
 from workbench.metrics.checks import check_sums
@@ -105,7 +106,7 @@ class ForeignClassifier(Baseline):
             checked = self._probabilities(self._scaled(rows))
             return state | {"X_": self.X_, "checked": checked, "note": np.asarray(self.unsaved_)}
         attributes = self._attributes()
-        arrays = {f"array.{k}": v for k, v in attributes.items() if isinstance(v, np.ndarray)}
+        arrays = prefixed("array", {k: v for k, v in attributes.items() if isinstance(v, np.ndarray)})
         values = {k: _value(v) for k, v in attributes.items() if not isinstance(v, np.ndarray)}
         return state | arrays | {"values": np.asarray(json.dumps(values))}
 
@@ -120,17 +121,15 @@ class ForeignClassifier(Baseline):
                     "Run the command that made it again."
                 )
             return
-        missing = [name for name in ("codes_", "seed_", "values") if name not in state]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
-        self.codes_, self.seed_ = np.asarray(state["codes_"]), int(state["seed_"])
+        names = ("codes_", "seed_", "values")
+        self._require(names, state)
+        self._take(names[:2], state)
         self.present_ = np.unique(self.codes_)
         if len(self.present_) < 2:
             return
         self.estimator_ = self._fresh()
-        arrays = {k.removeprefix("array."): v for k, v in state.items() if k.startswith("array.")}
-        options = self.estimator_.get_params(deep=False)
-        for name, value in (arrays | json.loads(str(np.asarray(state["values"])))).items():
+        options = options_of(self.estimator_)
+        for name, value in (within("array", state) | json.loads(str(np.asarray(state["values"])))).items():
             if name in options or callable(getattr(type(self.estimator_), name, None)):
                 raise InputError(
                     f"The saved arrays would set {cut(name)}, which no fit does: they are damaged."

@@ -7,7 +7,7 @@ while labels arrive, so a warm start continues exactly where the last fit ended.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -252,15 +252,27 @@ class Geometry(NamedTuple):
 _ARRAYS = ("shift", "scale", "inducing", "mean_inducing", "length_scale", "clip")
 
 
-def prefixed(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Arrays under names that begin with a prefix and a dot."""
-    return {f"{prefix}.{name}": value for name, value in arrays.items()}
+def prefixed(prefix: str, arrays: Mapping[str, Array] | Sequence[Array]) -> dict[str, Array]:
+    """Arrays under names that begin with a prefix and a dot; those of a sequence under their numbers."""
+    items = arrays.items() if isinstance(arrays, Mapping) else enumerate(arrays)
+    return {f"{prefix}.{name}": value for name, value in items}
 
 
 def within(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
     """The arrays whose names begin with a prefix and a dot, by the rest of their names."""
     start = f"{prefix}."
     return {name.removeprefix(start): value for name, value in arrays.items() if name.startswith(start)}
+
+
+def in_order(prefix: str, arrays: Mapping[str, Array]) -> tuple[Array, ...]:
+    """The sequence of arrays that `prefixed` wrote under their numbers."""
+    numbered = within(prefix, arrays)
+    return tuple(np.asarray(numbered[str(number)]) for number in range(len(numbered)))
+
+
+def default_inducing(n: int) -> int:
+    """Inducing points for n rows when nobody says: 64, 128 from 1,000, 256 from 4,000."""
+    return 64 if n < 1000 else 128 if n < 4000 else 256
 
 
 def with_points(geometry: Geometry, points: Floats) -> Geometry:

@@ -11,15 +11,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.calibration import LeftOut
-from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.geometry import Geometry, default_inducing
 from workbench.classifiers.guess_weights import judged_by_folds
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor, both_sides
-from workbench.engine.fitting import FitResult
+from workbench.engine.fitting import FitResult, Hyper
 from workbench.engine.gaussian import State, q_sqrt_of
 from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel
 from workbench.engine.projection import Basis, cached_basis, project
@@ -58,10 +58,7 @@ class WithGPflowModel:
 
     @property
     def gpflow_model_(self) -> Any:
-        """The fitted model as GPflow's, on scaled features (`geometry_.transform(X)`).
-
-        It is a `gpflow.models.SVGP`, or `workbench.engine.large_margin_model.LargeMarginGP`.
-        """
+        """The fitted model as a `gpflow.models.SVGP`, on scaled features (`geometry_.transform(X)`)."""
         fit: Any = self._value()  # type: ignore[attr-defined]
         check_is_fitted(fit, "predictor_")
         if "_gpflow_model" not in fit.__dict__:
@@ -91,6 +88,9 @@ class GPClassifier(WithGPflowModel, BaseBayesianClassifier):
     def _make_kernel(self, length: Any, variance: float) -> Kernel:
         """The covariance function on scaled features."""
 
+    def _check(self) -> None:
+        """Refuse options that do not fit together."""
+
     @abstractmethod
     def _fold(self) -> None:
         """Make `predictor_` of the fitted arrays."""
@@ -104,9 +104,6 @@ class GPClassifier(WithGPflowModel, BaseBayesianClassifier):
         return self.predictor_(X)
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
-        missing = [name for name in self._state_names if name not in state]
-        if missing:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks {', '.join(missing)}.")
         super()._set_state(state)
         self._fold()
 
@@ -118,7 +115,8 @@ class KernelClassifier(GPClassifier):
     kernel: Any = "squared-exponential"
     length_scale_factor: float = option(0.6, above=0.0)
 
-    def _check_kernel(self) -> None:
+    def _check(self) -> None:
+        super()._check()
         if isinstance(self.kernel, str):
             if self.kernel not in KERNELS:
                 raise InputError(
@@ -127,6 +125,8 @@ class KernelClassifier(GPClassifier):
                 )
         else:
             as_kernel(self.kernel)
+            if getattr(self, "hyperparameters", "fixed") != "fixed":
+                raise InputError("Only named kernels can be learned; set hyperparameters='fixed'.")
             refuse_unused(
                 self, ("length_scale_factor", "variance"), "with a kernel object, which is used as it is"
             )
@@ -135,20 +135,6 @@ class KernelClassifier(GPClassifier):
         if isinstance(self.kernel, str):
             return StationaryKernel(self.kernel, length, variance)
         return as_kernel(self.kernel)
-
-
-class Hyper(NamedTuple):
-    """Parts that the projection is made with.
-
-    Attributes:
-        length_scale: one, or [D].
-        variance: of the kernel.
-        inducing: [P, D] inducing points, scaled units.
-    """
-
-    length_scale: Any
-    variance: float
-    inducing: Floats
 
 
 class Data(NamedTuple):
@@ -167,6 +153,24 @@ class Data(NamedTuple):
     def rows(self, some: Any) -> Data:
         """These rows alone."""
         return Data(*(None if part is None else part[some] for part in self))  # type: ignore[arg-type]
+
+
+class Problem(NamedTuple):
+    """Arguments of a solver.
+
+    Attributes:
+        data: of the fit.
+        hyper: the kernel's values and the inducing points.
+        state: where q begins.
+        rng: of minibatches.
+        callback: as in `fit`.
+    """
+
+    data: Data
+    hyper: Hyper
+    state: Any
+    rng: np.random.Generator
+    callback: FitCallback | None = None
 
 
 @estimator
@@ -189,6 +193,7 @@ class SparseGPClassifier(GPClassifier):
     )
     _posterior_names: ClassVar[tuple[str, ...]] = _state_names[:7]
     _guess_scale: ClassVar[float] = 3.0
+    _most_inducing: ClassVar[int] = 128  # where nobody says how many
     _takes_mean: ClassVar[bool] = False  # a latent a class, and probabilities of latents
 
     hyperparameters: str = option("fixed", choices=("fixed", "learned"))
@@ -206,15 +211,7 @@ class SparseGPClassifier(GPClassifier):
         """The likelihood; the same object for the same options, unless a number of latents is asked for."""
 
     @abstractmethod
-    def _optimise(
-        self,
-        data: Data,
-        hyper: Hyper,
-        state: Any,
-        rng: np.random.Generator,
-        callback: FitCallback | None,
-        brief: bool = False,
-    ) -> FitResult:
+    def _optimise(self, problem: Problem, brief: bool = False) -> FitResult:
         """Fit q at the given kernel; `brief` between two steps of the kernel's own."""
 
     def _targets(self, codes: Ints) -> Floats:
@@ -232,9 +229,6 @@ class SparseGPClassifier(GPClassifier):
         """True if fits between kernel steps take minibatches."""
         return False
 
-    def _check(self) -> None:
-        """Refuse options that do not fit together."""
-
     # ------------------------------------------------------------------ fitting
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
@@ -251,10 +245,11 @@ class SparseGPClassifier(GPClassifier):
         rng = np.random.default_rng([self._seed(), 0xC0])
         self._choose_weights(len(codes), 0.0, partial(self._judge, data, codes, hyper))
         data = data._replace(offset=self._offset())
+        problem = Problem(data, hyper, state, rng, callback)
         if self.hyperparameters == "fixed":
-            fit = self._optimise(data, hyper, state, rng, callback)
+            fit = self._optimise(problem)
         else:
-            fit, hyper = self._learn(data, hyper, state, rng, callback)
+            fit, hyper = self._learn(problem)
         for name, value in zip(self._posterior_names, fit.posterior, strict=True):
             setattr(self, name, value)
         self._keep(hyper)
@@ -286,15 +281,15 @@ class SparseGPClassifier(GPClassifier):
     def _judge(self, data: Data, codes: Ints, hyper: Hyper, rows: Any, weights: Floats) -> LeftOut:
         """Scores of the held-out labels under brief fits to four fifths of some rows."""
         data = data._replace(offset=self._offset(weights=weights)).rows(rows)
-        basis, kernel = self._basis(hyper), self._make_kernel(hyper.length_scale, hyper.variance)
+        basis, kernel = self._basis(hyper), self._kernel_of(hyper)
         phi, residual = project(data.scaled, basis, kernel)
         start = State.prior(
             len(basis.points), self._n_functions(), self._mean_prior.mean, self._numpy_dtype()
         )
 
         def predict(inside: Ints, outside: Ints) -> Floats:
-            rng = np.random.default_rng([self._draw, 4])
-            q: Any = self._optimise(data.rows(inside), hyper, start, rng, None, brief=True).posterior
+            problem = Problem(data.rows(inside), hyper, start, np.random.default_rng([self._draw, 4]))
+            q: Any = self._optimise(problem, brief=True).posterior
             mean, v = _moments(q, phi[outside], data.rows(outside).offset)
             return self._probabilities_of(mean, residual[outside][:, None] + v, rough=True)
 
@@ -313,7 +308,7 @@ class SparseGPClassifier(GPClassifier):
 
     def _measure(self, X: Floats, n: int) -> Geometry:
         """The geometry of the fit."""
-        count = getattr(self, "n_inducing", None) or default_inducing(n)
+        count = getattr(self, "n_inducing", None) or min(default_inducing(n), self._most_inducing)
         return self._resolve_geometry(X, count, method=getattr(self, "inducing", "k-means++"))
 
     def _keep(self, hyper: Hyper) -> None:
@@ -360,18 +355,17 @@ class SparseGPClassifier(GPClassifier):
 
     # ------------------------------------------------------------------ learning the kernel
 
-    def _learn(
-        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator, callback: FitCallback | None
-    ) -> tuple[FitResult, Hyper]:
+    def _learn(self, problem: Problem) -> tuple[FitResult, Hyper]:
         """Type-II maximum likelihood (docs/math.md, 2 and 3).
 
         With full sweeps: L-BFGS on the objective with q at its best, which has the gradient of the
         objective at that q. With minibatches: an epoch, then a step of Adam, in turn (Wenzel et al. 2017).
         """
+        hyper, callback = problem.hyper, problem.callback
         theta, centre = self._pack(hyper), self._pack(self._option_hyper(self.geometry_))
         n_logs = len(centre) if not self._moves_inducing() else len(centre) - hyper.inducing.size
         reach = np.concatenate([np.full(n_logs, _HYPER_REACH), np.full(len(centre) - n_logs, np.inf)])
-        search = _KernelSearch(self, data, hyper, state, rng, callback)
+        search = _KernelSearch(self, problem)
         try:
             search.climb(np.clip(theta, centre - reach, centre + reach), centre - reach, centre + reach)
             stopped = False
@@ -382,7 +376,7 @@ class SparseGPClassifier(GPClassifier):
         traces, steps = search.traces, search.steps
         if not stopped:
             last = None if callback is None else lambda part, value: callback(0.8 + 0.2 * part, value)
-            best = self._optimise(data, best_hyper, best.posterior, rng, last)
+            best = self._optimise(problem._replace(hyper=best_hyper, state=best.posterior, callback=last))
             traces, steps = [*traces, best.trace], steps + best.n_iter
         return best._replace(trace=np.concatenate(traces), n_iter=steps, stopped=stopped), best_hyper
 
@@ -409,7 +403,7 @@ class SparseGPClassifier(GPClassifier):
         from workbench.engine import gradient as engine
 
         size = len(theta) - (hyper.inducing.size if self._moves_inducing() else 0)
-        logs = engine.Hyper(theta[: size - 1], theta[size - 1], hyper.inducing)
+        logs = Hyper(theta[: size - 1], theta[size - 1], hyper.inducing)
         rows = engine.Rows(data.scaled, data.targets)
         slopes = engine.kernel_gradient(self._likelihood(), self.kernel, rows, logs, state)
         parts = slopes if self._moves_inducing() else slopes[:2]
@@ -417,10 +411,11 @@ class SparseGPClassifier(GPClassifier):
 
     # ------------------------------------------------------------------ predicting
 
+    def _kernel_of(self, hyper: Hyper) -> Kernel:
+        return self._make_kernel(hyper.length_scale, hyper.variance)
+
     def _basis(self, hyper: Hyper) -> Basis:
-        return cached_basis(
-            hyper.inducing, self._make_kernel(hyper.length_scale, hyper.variance), self._numpy_dtype()
-        )
+        return cached_basis(hyper.inducing, self._kernel_of(hyper), self._numpy_dtype())
 
     def _covariance(self) -> Floats:
         root = np.asarray(self.root_, dtype=np.float64)
@@ -430,7 +425,7 @@ class SparseGPClassifier(GPClassifier):
         hyper = self._hyper()
         self.predictor_ = Predictor.from_posterior(
             self.geometry_,
-            self._make_kernel(hyper.length_scale, hyper.variance),
+            self._kernel_of(hyper),
             self._basis(hyper),
             self.mean_,
             self._covariance(),
@@ -445,7 +440,7 @@ class SparseGPClassifier(GPClassifier):
         hyper = self._hyper()
         return as_svgp(
             self._likelihood(self._n_functions()),
-            self._make_kernel(hyper.length_scale, hyper.variance),
+            self._kernel_of(hyper),
             self._basis(hyper),
             self.mean_,
             q_sqrt_of(np.asarray(self.root_, dtype=np.float64)),
@@ -472,6 +467,7 @@ class ClosedFormClassifier(SparseGPClassifier):
         return self.batch_size is not None
 
     def _check(self) -> None:
+        super()._check()
         rate = self.learning_rate
         if isinstance(rate, str):
             if rate not in ("adaptive", "decaying"):
@@ -480,23 +476,14 @@ class ClosedFormClassifier(SparseGPClassifier):
             raise InputError(f"learning_rate must lie in (0, 1]; got {rate}.")
         if self.batch_size is None and getattr(self, "class_batch", None) is None:
             refuse_unused(self, ("learning_rate", "epochs"), "in full sweeps: it is for a batch_size")
-        if not isinstance(getattr(self, "kernel", ""), str) and self.hyperparameters == "learned":
-            raise InputError("Only named kernels can be learned; set hyperparameters='fixed'.")
         if getattr(self, "ard", False) and self.hyperparameters == "fixed":
             raise InputError("ard=True needs hyperparameters='learned'.")
 
-    def _optimise(
-        self,
-        data: Data,
-        hyper: Hyper,
-        state: Any,
-        rng: np.random.Generator,
-        callback: FitCallback | None,
-        brief: bool = False,
-    ) -> FitResult:
+    def _optimise(self, problem: Problem, brief: bool = False) -> FitResult:
         from workbench.engine import natural_gradient as engine
 
-        n, kernel = len(data.scaled), self._make_kernel(hyper.length_scale, hyper.variance)
+        data, hyper, state, rng, callback = problem
+        n, kernel = len(data.scaled), self._kernel_of(hyper)
         full_batch = self.batch_size is None or self.batch_size >= n
         sweeps = full_batch and self._class_batch() >= self._n_functions()
         shuffle = None if sweeps else rng  # a block then stands for all rows
@@ -540,22 +527,13 @@ class _StoppedError(Exception):
 class _KernelSearch:
     """The objective as a function of the kernel's values, with q fitted at each."""
 
-    def __init__(
-        self,
-        model: SparseGPClassifier,
-        data: Data,
-        hyper: Hyper,
-        state: Any,
-        rng: np.random.Generator,
-        callback: FitCallback | None,
-    ) -> None:
-        self.model, self.data, self.hyper, self.state = model, data, hyper, state
-        self.rng, self.callback = rng, callback
+    def __init__(self, model: SparseGPClassifier, problem: Problem) -> None:
+        self.model, self.problem = model, problem
         self.traces: list[Floats] = []
         self.visited: list[Floats] = []
         self.steps = 0
-        self.best = FitResult(state, -np.inf, np.zeros(0), 0)
-        self.best_theta = model._pack(hyper)
+        self.best = FitResult(problem.state, -np.inf, np.zeros(0), 0)
+        self.best_theta = model._pack(problem.hyper)
 
     def climb(self, theta: Floats, low: Floats, high: Floats) -> None:
         """Search from `theta` within bounds; `best` and `best_theta` are what it finds."""
@@ -575,41 +553,43 @@ class _KernelSearch:
 
     def _fit(self, theta: Floats) -> float:
         """Fit q at these values, from the last q; the objective."""
-        hyper = self.model._unpack(theta, self.hyper)
-        fit = self.model._optimise(self.data, hyper, self.state, self.rng, None, brief=True)
-        self.state = fit.posterior
+        hyper, callback = self.model._unpack(theta, self.problem.hyper), self.problem.callback
+        fit = self.model._optimise(self.problem._replace(hyper=hyper, callback=None), brief=True)
+        self.problem = self.problem._replace(state=fit.posterior)
         self.traces.append(fit.trace)
         self.visited.append(np.array(theta))
         self.steps += fit.n_iter
         if fit.objective > self.best.objective:
             self.best, self.best_theta = fit, np.array(theta)
         fraction = 0.8 * min(1.0, len(self.visited) / (2 * _HYPER_STEPS))
-        if self.callback is not None and self.callback(fraction, self.best.objective):
+        if callback is not None and callback(fraction, self.best.objective):
             raise _StoppedError
         return float(fit.objective)
 
     def _gradient(self, theta: Floats, rows: Array | slice) -> Floats:
         """Derivative of the objective of some rows with respect to theta, at the present q."""
-        few = self.data.rows(rows)
-        return self.model._kernel_gradient(few, self.model._unpack(theta, self.hyper), self.state, theta)
+        data, hyper, state = self.problem[:3]
+        hyper = self.model._unpack(theta, hyper)
+        return self.model._kernel_gradient(data.rows(rows), hyper, state, theta)
 
     def _loss(self, theta: Floats) -> tuple[float, Floats]:
         """Minus the objective and its gradient over all rows."""
         value = self._fit(theta)
         slope = np.zeros(len(theta))
-        for first in range(0, len(self.data.scaled), _HYPER_ROWS):
-            slope -= self._gradient(theta, slice(first, first + _HYPER_ROWS))
+        for rows in slices(len(self.problem.data.scaled), _HYPER_ROWS):
+            slope -= self._gradient(theta, rows)
         return -value, slope
 
     def _adam(self, theta: Floats, low: Floats, high: Floats) -> None:
         """Epochs and steps of Adam in turn, until steps are below 1 %."""
         from workbench.engine.adam import AdamState, adam_step
 
-        n, rate, quiet = len(self.data.scaled), 0.2, 0
+        n, rate, quiet = len(self.problem.data.scaled), 0.2, 0
         state = AdamState.start([theta])
         for _ in range(_HYPER_STEPS):
             self._fit(theta)
-            rows = np.arange(n) if n <= _HYPER_ROWS else self.rng.choice(n, _HYPER_ROWS, replace=False)
+            is_whole = n <= _HYPER_ROWS
+            rows = np.arange(n) if is_whole else self.problem.rng.choice(n, _HYPER_ROWS, replace=False)
             gradient = self._gradient(theta, rows) * (n / len(rows))
             (after,), state = adam_step([theta], [-gradient], state, [rate])
             new_theta = np.clip(np.asarray(after), low, high)
@@ -617,11 +597,6 @@ class _KernelSearch:
             theta, rate = new_theta, 0.93 * rate
             if quiet == 3:
                 break
-
-
-def default_inducing(n: int) -> int:
-    """Inducing points for n labels when nobody says: 64, and 128 from 1,000."""
-    return 64 if n < 1000 else 128
 
 
 def _moments(q: Any, phi: Floats, offset: Any) -> tuple[Floats, Floats]:
@@ -634,6 +609,5 @@ def block_of(model: SparseGPClassifier, data: Data, hyper: Hyper) -> Any:
     """All rows, projected, as one `workbench.engine.natural_steps.Block` of arrays."""
     from workbench.engine.natural_steps import Block
 
-    kernel = model._make_kernel(hyper.length_scale, hyper.variance)
-    phi, residual = project(data.scaled, model._basis(hyper), kernel)
+    phi, residual = project(data.scaled, model._basis(hyper), model._kernel_of(hyper))
     return Block.of(phi, residual, data.targets, data.offset)

@@ -40,6 +40,26 @@ def due(n: int, last: int) -> bool:
     return n >= FIRST and n >= last + max(FIRST, last // 10)
 
 
+def out_of_fold(
+    n: int, n_classes: int, seed: int, predict: Callable[[Ints, Ints], Floats], folds: int = FOLDS
+) -> Floats:
+    """Predictions [n, C] of rows that the fit did not see, fold by fold.
+
+    Args:
+        n: rows.
+        n_classes: C.
+        seed: of the folds.
+        predict: (rows to fit, rows to predict) -> [m, C] of the latter.
+        folds: parts of the rows.
+    """
+    fold = np.random.default_rng([seed, 3]).permutation(n) % folds
+    values = np.zeros((n, n_classes))
+    for number in range(min(folds, n)):
+        outside = np.flatnonzero(fold == number)
+        values[outside] = predict(np.flatnonzero(fold != number), outside)
+    return values
+
+
 def judged_by_folds(
     codes: Ints, n_classes: int, seed: int, predict: Callable[[Ints, Ints], Floats]
 ) -> LeftOut:
@@ -54,11 +74,7 @@ def judged_by_folds(
         seed: of the folds.
         predict: (rows to fit, rows to predict) -> [m, C] class probabilities of the latter.
     """
-    fold = np.random.default_rng([seed, 3]).permutation(len(codes)) % FOLDS
-    p = np.zeros((len(codes), n_classes))
-    for number in range(FOLDS):
-        outside = np.flatnonzero(fold == number)
-        p[outside] = predict(np.flatnonzero(fold != number), outside)
+    p = out_of_fold(len(codes), n_classes, seed, predict)
     log_p: Floats = np.log(np.maximum(p, 1e-12))
     return judge(log_p, codes, np.arange(len(codes)), 0.0)
 

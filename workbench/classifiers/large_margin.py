@@ -11,35 +11,42 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import calibration as cal
 from workbench.classifiers import choice as choosing
-from workbench.classifiers.base import FitInputs
-from workbench.classifiers.choice import Candidate, Choice
-from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
-from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
-from workbench.classifiers.large_margin_fits import FOLDS, KernelFit, LargeMarginFits, of_unit_length
+from workbench.classifiers.base import FitInputs, same_value
+from workbench.classifiers.choice import Candidate, Choice, f_statistics, lengths_by_f
+from workbench.classifiers.geometry import Geometry, default_inducing, prefixed, with_points, within
+from workbench.classifiers.guess_weights import FOLDS
+from workbench.classifiers.large_margin_fits import (
+    CALIBRATIONS,
+    SOLVERS,
+    KernelFit,
+    LargeMarginFits,
+    of_unit_length,
+)
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import check_options, estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.protocols import LeaveOneOutScores
 from workbench.engine import projection
 from workbench.engine.fitting import Progress
-from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel, kernel_from_arrays
+from workbench.engine.kernels import (
+    KERNELS,
+    Kernel,
+    StationaryKernel,
+    as_kernel,
+    kernel_from_arrays,
+    to_gpflow,
+)
 from workbench.engine.wide_mean import enough_labels
 from workbench.errors import InputError
 from workbench.progress import FitCallback
 
 N_INDUCING = 64
-N_MEAN = 448
-_POINTS_BY_LABELS = ((4000, 256), (1000, 128))  # without a wide basis
 # learnt features hold classes apart by nearly straight lines: a longer scale than elsewhere. On shapes of
 # photos and pieces of texts 1 is a little better than 1.4 up to 100 labels, 2 a little from 200 on but worse
 # at 50 to 100; choosing among the three from the labels brought nothing. Beside a guess, which tells of whole
 # classes, 0.6 is better (docs/results.md)
 _LENGTH, _LENGTH_OF_UNITS = 0.6, 1.4
 
-SOLVERS = ("sweeps", "natural-gradient", "adam")
-STOCHASTIC = {"solver": SOLVERS[1:]}
-CALIBRATIONS = ("leave-one-out", "cross-validated")
-LEARNING = ("type-II", "map")
 CHOOSING: dict[str, tuple[Any, ...]] = {
     "solver": SOLVERS[:1],
     "kernel": KERNELS,
@@ -115,8 +122,8 @@ class LargeMarginClassifier(LargeMarginFits):
         kernel_: the kernel in use, on scaled features.
         geometry_: the scaling and centres in use.
         predictor_: latents in NumPy.
-        gpflow_model_: the same model in GPflow, on scaled features; without the guess, as `predictor_`; its
-            objective has no rare margin.
+        gpflow_model_: the same model in GPflow, on scaled features; without the guess, as `predictor_`; a
+            wide mean is its mean function. Its objective has no rare margin.
         mean_weights_: [J] weights of the guesses given as `mean=`, where one was.
         mean_weighed_: labels there were when the weights were last chosen.
         left_out_: `calibration.LeftOut`: how well the fit predicts rows it did not see, and at what beta;
@@ -141,40 +148,20 @@ class LargeMarginClassifier(LargeMarginFits):
 
     choice: str | None = option(None, choices=("auto", "fixed"), optional=True)
     n_inducing: int | None = option(None, at_least=1)
-    n_mean: int = option(N_MEAN, at_least=0)
     geometry: Geometry | None = None
     inducing: Any = "k-means++"
     clip: float = option(2.0, above=0.0)
     common_scale: bool = False
     input_scaling: str | None = option(None, choices=("anova-f", None))
-    kernel: Any = "squared-exponential"
     length_scale_factor: float | None = option(None, above=0.0)
     select_length_scale: bool = False
-    variance: float = option(10.0, above=0.0)
-    rare_margin: float | None = option(None, at_least=0.0)
-    hyperparameters: str | None = option(None, choices=(*LEARNING, None))
-    ard: bool = option(False, when={"hyperparameters": LEARNING})
-    temperature: float = option(0.1, above=0.0)
-    rivals: int | None = option(None, at_least=1)
-    wide_spread: float = option(0.03, above=0.0)
-    solver: str = option("sweeps", choices=SOLVERS)
-    max_sweeps: int = option(60, at_least=1, when={"solver": SOLVERS[:1]})
-    tol: float = option(1e-4, at_least=0.0, when={"solver": SOLVERS[:1]})
-    batch_size: int = option(256, at_least=1, when=STOCHASTIC)
-    epochs: int | None = option(None, at_least=1, when=STOCHASTIC)
-    learning_rate: float | None = option(None, above=0.0, when=STOCHASTIC)
-    calibration: str | None = option("leave-one-out", choices=(*CALIBRATIONS, None))
     warm_start: bool = False
-    dtype: str = "float64"
 
     mean_: Floats = fitted()
     precision_: Floats = fitted()
     root_: Floats = fitted()
     wide_mean_: Floats = fitted()
     beta_: float = fitted()
-    kernel_: Kernel = fitted()
-    geometry_: Geometry = fitted()
-    left_out_: cal.LeftOut = fitted()
     stopped_: bool = fitted()
     choices_: tuple[Choice, ...] = fitted()
 
@@ -188,12 +175,9 @@ class LargeMarginClassifier(LargeMarginFits):
             seed: same seed and rows, same geometry.
             common_scale: one scale for all features (pixels).
         """
-        n = len(features)
         points = self.n_inducing
         if points is None:
-            points = N_INDUCING
-            if self.n_mean == 0:
-                points = next((p for rows, p in _POINTS_BY_LABELS if n >= rows), N_INDUCING)
+            points = N_INDUCING if self.n_mean else default_inducing(len(features))
         is_array = not isinstance(self.inducing, str)
         geometry = Geometry.of(
             features,
@@ -254,7 +238,7 @@ class LargeMarginClassifier(LargeMarginFits):
         return leader.kernel_, self._start() if stands else None
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
-        self._check_kernel()
+        self._check()
         leader = self._inputs.leader
         if leader is not None and leader is not self:
             kernel, start = self._take_over(leader, X)
@@ -321,7 +305,7 @@ class LargeMarginClassifier(LargeMarginFits):
             return clash is None and self.kernel == KERNELS[0]
         return self.choice == "auto"
 
-    def _check_kernel(self) -> None:
+    def _check(self) -> None:
         rate = self.learning_rate
         if self.solver == "natural-gradient" and rate is not None and not rate <= 1:
             raise InputError(f"learning_rate of natural gradients must lie in (0, 1]; got {rate}.")
@@ -361,12 +345,8 @@ class LargeMarginClassifier(LargeMarginFits):
         """True if the present posterior is one of this kernel on these points."""
         if not hasattr(self, "mean_") or before.name != self.geometry_.name:
             return False
-        old, new = self.kernel_.to_arrays(), kernel.to_arrays()
-        return (
-            np.array_equal(before.inducing, self.geometry_.inducing)
-            and old.keys() == new.keys()
-            and all(np.array_equal(old[name], new[name]) for name in old)
-        )
+        is_same = np.array_equal(before.inducing, self.geometry_.inducing)
+        return is_same and same_value(self.kernel_.to_arrays(), kernel.to_arrays())
 
     def _look(self, X: Floats, codes: Ints, report: Progress, alone: bool = True) -> KernelFit | None:
         """Choose the geometry, if it is time to; sets `geometry_` and gives the fit to start from."""
@@ -408,7 +388,7 @@ class LargeMarginClassifier(LargeMarginFits):
                     without = losses = np.full(1, choice.loss)  # it was fitted once, and stays
                 if choosing.clearly_better(without, losses):
                     loss = float(without.mean())
-                    choice = replace(choice, candidate=plain, moved=plain != present, loss=loss)
+                    choice = replace(choice, candidate=plain, loss=loss)
                 else:
                     choice = replace(choice, loss=float(losses.mean()), plain_loss=None)
             self.geometry_, best = fits[choice.candidate]
@@ -432,7 +412,7 @@ class LargeMarginClassifier(LargeMarginFits):
         scaled_from: Floats,
         codes: Ints,
         rows: Any,
-        start: Any = None,
+        start: Any,
     ) -> tuple[Geometry, KernelFit]:
         """A candidate's geometry, set as the present one, and its judged fit.
 
@@ -609,25 +589,26 @@ class LargeMarginClassifier(LargeMarginFits):
         self.choices_ = choosing.from_text(str(state["choices_"])) if "choices_" in state else ()
 
     def _gpflow_model_of(self) -> Any:
-        from workbench.engine.kernels import to_gpflow
-        from workbench.engine.large_margin_model import LargeMarginGP
+        """Q as GPflow's model; a wide mean is its mean function."""
+        from workbench.engine.gaussian import q_sqrt_of
+        from workbench.engine.gpflow_models import FunctionMean, as_svgp
+        from workbench.engine.likelihoods import LargeMargin
 
-        basis = self._basis(self.kernel_)
-        wide = self._wide_basis(self.kernel_) if len(self.wide_mean_) else None
-        model = LargeMarginGP(
-            to_gpflow(self.kernel_),
-            basis.points,
-            len(self.classes_),
-            wide=None if wide is None else wide.points,
-            tau=self.temperature,
-            beta=self.beta_,
-            jitter=basis.jitter,
-            wide_jitter=None if wide is None else wide.jitter,
+        mean, mean_function = self.mean_, 0.0
+        wide = self._wide_basis(self.kernel_)
+        if wide is not None and len(self.wide_mean_):
+            kernel, points, weights = to_gpflow(self.kernel_), wide.points, wide.whitener @ self.wide_mean_
+            mean = np.zeros_like(mean)
+            mean_function = FunctionMean(lambda X: kernel(X, points) @ weights)
+        return as_svgp(
+            LargeMargin(len(self.classes_), self.temperature, self.beta_),
+            self.kernel_,
+            self._basis(self.kernel_),
+            mean,
+            q_sqrt_of(np.asarray(self.root_, dtype=np.float64)),
+            mean_function=mean_function,
+            n_rows=self.n_rows_,
         )
-        roots = np.asarray(self.root_, dtype=np.float64)
-        covariance = np.matmul(roots.transpose(0, 2, 1), roots)
-        model.assign(self.mean_, covariance, None if wide is None else self.wide_mean_)
-        return model
 
     # ------------------------------------------------------------------ the guess
 

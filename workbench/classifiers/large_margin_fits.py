@@ -10,6 +10,8 @@ from workbench.classifiers import calibration as cal
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.gp import WithGPflowModel
+from workbench.classifiers.guess_weights import FOLDS, out_of_fold
+from workbench.classifiers.options import estimator, fitted, option
 from workbench.engine import projection, wide_mean
 from workbench.engine.fitting import Progress
 from workbench.engine.kernels import Kernel, StationaryKernel
@@ -19,7 +21,11 @@ from workbench.engine.wide_mean import enough_labels
 WIDE_BYTES = 250_000_000  # the wide basis looks at no more rows than fit into this
 LEFT_OUT_ROWS = 100_000
 CANDIDATES = (0.5, 0.7, 1.0, 1.4, 2.0)  # length scales tried, times the default
-FOLDS = 5
+N_MEAN = 448
+SOLVERS = ("sweeps", "natural-gradient", "adam")
+STOCHASTIC = {"solver": SOLVERS[1:]}
+CALIBRATIONS = ("leave-one-out", "cross-validated")
+LEARNING = ("type-II", "map")
 _LEARNING_ROUNDS = 5
 # of 0.5, 1, 1.5, 2, 2.5 and never it gave the lowest error and likelihood on 20 sets
 _STANDARD_ERRORS = 1.5
@@ -38,7 +44,7 @@ class KernelFit(NamedTuple):
         rows: [n] which rows of the data phi holds.
         left_out: how well it predicts rows it did not see.
         offset: [N, C] the guess's mean at the rows of the data, or None.
-        terms: of a rough fit, `engine.row_space.RowTerms`: what a fit at another kernel starts from.
+        terms: of a rough fit, `engine.large_margin_state.RowTerms`: what a fit at another kernel starts from.
     """
 
     kernel: Kernel
@@ -53,8 +59,7 @@ class KernelFit(NamedTuple):
     @property
     def mean(self) -> Floats:
         """Coefficients of phi."""
-        mean: Floats = self.wide if len(self.wide) else self.fit.posterior.mean
-        return mean
+        return self.wide if len(self.wide) else self.fit.posterior.mean
 
 
 class HeldBases(NamedTuple):
@@ -80,29 +85,31 @@ def of_unit_length(geometry: Geometry) -> bool:
     return bool(geometry.common_scale and geometry.within_unit_ball(geometry.inducing))
 
 
+@estimator
 class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
     """Fits of `LargeMarginClassifier` at one geometry: at one kernel, judged by labels left out."""
 
-    n_mean: int
-    kernel: Any
-    variance: float
-    rare_margin: float | None
-    hyperparameters: str | None
-    ard: bool
-    temperature: float
-    rivals: int | None
-    wide_spread: float
-    solver: str
-    max_sweeps: int
-    tol: float
-    batch_size: int
-    epochs: int | None
-    learning_rate: float | None
-    calibration: str | None
-    dtype: str
-    kernel_: Kernel
-    geometry_: Geometry
-    left_out_: cal.LeftOut
+    n_mean: int = option(N_MEAN, at_least=0)
+    kernel: Any = "squared-exponential"
+    variance: float = option(10.0, above=0.0)
+    rare_margin: float | None = option(None, at_least=0.0)
+    hyperparameters: str | None = option(None, choices=(*LEARNING, None))
+    ard: bool = option(False, when={"hyperparameters": LEARNING})
+    temperature: float = option(0.1, above=0.0)
+    rivals: int | None = option(None, at_least=1)
+    wide_spread: float = option(0.03, above=0.0)
+    solver: str = option("sweeps", choices=SOLVERS)
+    max_sweeps: int = option(60, at_least=1, when={"solver": SOLVERS[:1]})
+    tol: float = option(1e-4, at_least=0.0, when={"solver": SOLVERS[:1]})
+    batch_size: int = option(256, at_least=1, when=STOCHASTIC)
+    epochs: int | None = option(None, at_least=1, when=STOCHASTIC)
+    learning_rate: float | None = option(None, above=0.0, when=STOCHASTIC)
+    calibration: str | None = option("leave-one-out", choices=(*CALIBRATIONS, None))
+    dtype: str = "float64"
+
+    kernel_: Kernel = fitted()
+    geometry_: Geometry = fitted()
+    left_out_: cal.LeftOut = fitted()
 
     def _carry_wide(self, scaled: Floats) -> bool:
         """True if these rows carry a wide mean; fewer do where features are learnt ones of unit length."""
@@ -160,7 +167,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         )
         small = KernelFit(kernel, fit, np.zeros((0, len(self.classes_))), phi, rows, offset=offset)
         if rough:
-            from workbench.engine.row_space import RowTerms
+            from workbench.engine.large_margin_state import RowTerms
 
             terms = phi @ fit.posterior.mean, fit.margin, fit.second, fit.rivals, codes, self.temperature
             small = small._replace(terms=RowTerms.of(*terms))
@@ -207,20 +214,16 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         offset: Floats | None,
     ) -> Any:
         from workbench.engine import large_margin as engine
+        from workbench.engine.large_margin_state import Data
 
-        data = phi, residual, codes, len(self.classes_)
-        shared: dict[str, Any] = {
-            "start": start,
-            "tau": self.temperature,
-            "callback": report.callback,
-            "offset": offset,
-        }
+        data = Data.of(phi, residual, codes, len(self.classes_), offset)
+        shared: dict[str, Any] = {"start": start, "tau": self.temperature, "callback": report.callback}
         if self.solver == "sweeps":
-            return engine.fit(*data, rivals=self.rivals, sweeps=self.max_sweeps, tolerance=tol, **shared)
+            return engine.fit(data, rivals=self.rivals, sweeps=self.max_sweeps, tolerance=tol, **shared)
         shared |= {"batch_size": self.batch_size, "seed": self._draw}
         if self.solver == "natural-gradient":
             return engine.fit_minibatch(
-                *data,
+                data,
                 rivals=self.rivals,
                 epochs=self.epochs or 20,
                 rho_start=self.learning_rate or 0.3,
@@ -229,7 +232,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         from workbench.engine import large_margin_training as training
 
         return training.fit_adam(
-            *data,
+            data,
             rivals=self.rivals or 1,
             epochs=self.epochs or 1000,
             learning_rate=self.learning_rate or 5e-4,
@@ -248,13 +251,15 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         """Alternate sweeps with steps in the kernel's values at fixed whitened q."""
         from workbench.engine import large_margin as engine
         from workbench.engine import large_margin_training as training
+        from workbench.engine.large_margin_state import Data
 
         centre = kernel
-        shared: dict[str, Any] = {"tau": self.temperature, "rivals": self.rivals, "offset": offset}
+        shared: dict[str, Any] = {"tau": self.temperature, "rivals": self.rivals}
         for number in range(1, _LEARNING_ROUNDS + 1):
             basis = self._basis(kernel)
-            data = *projection.project(scaled, basis, kernel), codes, len(self.classes_)
-            fit = engine.fit(*data, start=start, sweeps=10, tolerance=10.0 * self.tol, **shared)
+            projected = projection.project(scaled, basis, kernel)
+            data = Data.of(*projected, codes, len(self.classes_), offset)
+            fit = engine.fit(data, start=start, sweeps=10, tolerance=10.0 * self.tol, **shared)
             start = fit.posterior
             if report(number / _LEARNING_ROUNDS, fit.trace[-1]):
                 break
@@ -266,6 +271,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
                 kernel,
                 ard=self.ard,
                 centre=centre,
+                offset=offset,
                 prior_spread=0.5 if self.hyperparameters == "map" else None,
                 **shared,
             )
@@ -318,24 +324,29 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         means = cal.leave_one_out(
             fit.phi[rows], fit.mean, codes[sampled], fit.fit.rivals[rows], at, sample, weight=n / len(sampled)
         )
-        selection = sampled[sample]
-        if fit.offset is not None:
-            means = means + fit.offset[selection]
-        return fit._replace(left_out=cal.judge(means, codes[selection], selection, self._prior_log_beta(fit)))
+        return self._scored(fit, means, codes, sampled[sample])
 
     def _judged_at(self, fit: KernelFit, scaled: Floats, codes: Ints) -> KernelFit:
         """The judged fit, judged anew on other features [n, D] of the same rows."""
         assert fit.left_out is not None
         rows = fit.left_out.rows
-        basis = self._wide_basis(fit.kernel) if len(fit.wide) else None
-        phi, _ = projection.project(scaled[rows], basis or self._basis(fit.kernel), fit.kernel)
+        phi = self._features_of(fit, scaled[rows])
         at = wide_mean.derivatives(fit.fit.margin, fit.fit.second, self.temperature)
         means = cal.leave_one_out(
             fit.phi, fit.mean, codes[fit.rows], fit.fit.rivals, at, rows, at=phi.astype(fit.phi.dtype)
         )
+        return self._scored(fit, means, codes, rows)
+
+    def _scored(self, fit: KernelFit, means: Floats, codes: Ints, rows: Ints) -> KernelFit:
+        """The fit with the scores of left-out means [n, C] of some rows."""
         if fit.offset is not None:
             means = means + fit.offset[rows]
         return fit._replace(left_out=cal.judge(means, codes[rows], rows, self._prior_log_beta(fit)))
+
+    def _features_of(self, fit: KernelFit, scaled: Floats) -> Floats:
+        """Features [n, B or P] of scaled rows in the basis of the fit's mean."""
+        basis = self._wide_basis(fit.kernel) if len(fit.wide) else None
+        return projection.project(scaled, basis or self._basis(fit.kernel), fit.kernel)[0]
 
     def _cross_validated(
         self,
@@ -357,30 +368,26 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             rough: whether the fits are.
             folds: parts of the rows.
         """
-        fold = np.random.default_rng([self._draw, 3]).permutation(len(codes)) % folds
-        means = np.zeros((len(codes), len(self.classes_)))
-        for number in range(min(folds, len(codes))):
-            inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            kernel = kernel_of(inside)
-            fold_offset = None if offset is None else offset[inside]
-            part = self._fit_at(
-                kernel,
+
+        def predict(inside: Ints, outside: Ints) -> Floats:
+            fit = self._fit_at(
+                kernel_of(inside),
                 scaled[inside],
                 codes[inside],
                 None,
                 Progress(None),
                 learn=False,
                 rough=rough,
-                offset=fold_offset,
+                offset=None if offset is None else offset[inside],
             )
-            wide = self._wide_basis(kernel) if len(part.wide) else None
-            phi, _ = projection.project(scaled[outside], wide or self._basis(kernel), kernel)
-            means[outside] = phi @ part.mean
+            return self._features_of(fit, scaled[outside]) @ fit.mean
+
+        means = out_of_fold(len(codes), len(self.classes_), self._draw, predict, folds)
         return means if offset is None else means + offset
 
     def _prior_log_beta(self, fit: KernelFit) -> float:
         variance = float(self.variance)
-        if isinstance(fit.kernel, StationaryKernel):
+        if self.hyperparameters is not None and isinstance(fit.kernel, StationaryKernel):
             variance = float(fit.kernel.variance)  # as learnt
         if not isinstance(self.kernel, str):
             variance = float(np.mean(fit.kernel.diagonal(self.geometry_.inducing)))

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Floats, Ints
+from workbench.arrays import Floats, Ints, slices
 from workbench.classifiers.calibration import softmax
 from workbench.classifiers.gp import ClosedFormClassifier, KernelClassifier
 from workbench.classifiers.options import estimator, fitted, option
@@ -107,7 +107,6 @@ class LogisticSoftmaxClassifier(ClosedFormClassifier, KernelClassifier):
 
     def _check(self) -> None:
         super()._check()
-        self._check_kernel()
         if self.bound == "plain" and (self.batch_size is not None or self.class_batch is not None):
             raise InputError(
                 "bound='plain' uses all rows and classes: leave batch_size and class_batch None."
@@ -187,7 +186,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         from workbench.engine import logistic_softmax_gibbs as gibbs
 
-        self._check_kernel()
+        self._check()
         C, chains = len(self.classes_), int(self.n_chains)
         warm = self._warm() and hasattr(self, "samples_")
         start = self._previous_means(X) if warm else None
@@ -297,8 +296,7 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         prior = self.predictor_.kernel.diagonal
         out = np.empty((len(X), C))
         rows = max(1, (1 << 21) // (S * C))
-        for first in range(0, len(X), rows):
-            part = slice(first, first + rows)
+        for part in slices(len(X), rows):
             phi = self.predictor_.project(X[part]).astype(np.float64)
             residual = prior(self.predictor_.scaled(X[part])).astype(np.float64)
             residual -= np.einsum("np,np->n", phi, phi)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, slices
+from workbench.classifiers.geometry import in_order, prefixed, within
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.engine.projection import CHUNK
 
 FLOOR = 1e-9  # least variance before tempering
 DENSE = "mlp"  # the registered network whose forward pass is written out here
+_ARRAYS = ("network", "input_shape", "kernel", "bias", "temper")
 
 
+@dataclass(frozen=True, eq=False)
 class NetworkPredictor:
     """X [N, D] raw features -> Latent [N, C]. Picklable.
 
@@ -29,23 +32,13 @@ class NetworkPredictor:
         temper: scalar on the variances.
     """
 
-    def __init__(
-        self,
-        *,
-        spread: Predictor,
-        network: str,
-        input_shape: tuple[int, ...],
-        weights: Sequence[Array],
-        kernel: Floats,
-        bias: Floats,
-        temper: float,
-    ) -> None:
-        self.spread = spread
-        self.network = network
-        self.input_shape = tuple(int(n) for n in input_shape)
-        self.weights = tuple(np.asarray(w) for w in weights)
-        self.kernel, self.bias = np.asarray(kernel, np.float64), np.asarray(bias, np.float64)
-        self.temper = float(temper)
+    spread: Predictor
+    network: str
+    input_shape: tuple[int, ...]
+    weights: tuple[Array, ...]
+    kernel: Floats
+    bias: Floats
+    temper: float
 
     @property
     def n_features(self) -> int:
@@ -61,8 +54,7 @@ class NetworkPredictor:
     def mean(self, X: Array) -> Floats:
         """[N, C] latent means alone, of raw features X [N, D]."""
         out = np.empty((len(X), len(self.bias)))
-        for start in range(0, len(X), CHUNK):
-            rows = slice(start, start + CHUNK)
+        for rows in slices(len(X), CHUNK):
             out[rows] = self._features(self.spread.scaled(X[rows])) @ self.kernel + self.bias
         return out
 
@@ -93,29 +85,19 @@ class NetworkPredictor:
 
     def to_arrays(self) -> dict[str, Array]:
         """Plain arrays, for saving; `from_arrays` is the way back."""
-        arrays: dict[str, Array] = {
-            "network": np.asarray(self.network),
-            "input_shape": np.asarray(self.input_shape),
-            "kernel": self.kernel,
-            "bias": self.bias,
-            "temper": np.asarray(self.temper),
-        }
-        arrays |= {f"weights.{i}": w for i, w in enumerate(self.weights)}
-        return arrays | {f"spread.{key}": value for key, value in self.spread.to_arrays().items()}
+        arrays = {name: np.asarray(getattr(self, name)) for name in _ARRAYS}
+        return arrays | prefixed("weights", self.weights) | prefixed("spread", self.spread.to_arrays())
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> NetworkPredictor:
         """The predictor that `to_arrays` took apart."""
-        parts: dict[str, Any] = {
-            k.removeprefix("spread."): v for k, v in arrays.items() if k.startswith("spread.")
-        }
-        count = sum(key.startswith("weights.") for key in arrays)
+        network, input_shape, kernel, bias, temper = (np.asarray(arrays[name]) for name in _ARRAYS)
         return cls(
-            spread=Predictor.from_arrays(parts),
-            network=str(np.asarray(arrays["network"])),
-            input_shape=tuple(np.asarray(arrays["input_shape"]).tolist()),
-            weights=[arrays[f"weights.{i}"] for i in range(count)],
-            kernel=arrays["kernel"],
-            bias=arrays["bias"],
-            temper=float(arrays["temper"]),
+            Predictor.from_arrays(within("spread", arrays)),
+            str(network),
+            tuple(input_shape.tolist()),
+            in_order("weights", arrays),
+            kernel,
+            bias,
+            float(temper),
         )

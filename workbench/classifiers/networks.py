@@ -11,7 +11,7 @@ import numpy as np
 from workbench.arrays import Array, Cache, Floats, Ints, digest
 from workbench.classifiers import calibration as cal
 from workbench.classifiers.base import BaseBayesianClassifier
-from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.geometry import Geometry, in_order, prefixed, within
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
@@ -44,6 +44,8 @@ class _NetworkClassifier(BaseBayesianClassifier):
     learning_rate: float = option(1e-3, above=0.0)
     min_steps: int = option(300, at_least=1)
     calibration: str | None = option("held-out", choices=("held-out", None))
+
+    _state_names: ClassVar[tuple[str, ...]] = ("network_", "input_shape_", "shift_", "scale_")
 
     network_: str = fitted()
     input_shape_: tuple[int, ...] = fitted()
@@ -151,7 +153,7 @@ class _NetworkClassifier(BaseBayesianClassifier):
 
         Args:
             X: [N, D] rows of the fit.
-            codes: [N] their classes; of fewer than four the prior decides.
+            codes: [N] their classes; of fewer than four, and of a fit that is stopped, the prior decides.
             centre: of the prior on log beta.
             report: of the whole fit, whose second half this is.
         """
@@ -159,13 +161,19 @@ class _NetworkClassifier(BaseBayesianClassifier):
         order = np.lexsort((np.random.default_rng(self._draw).random(n), codes))
         scores = np.zeros((n, C))  # alike: they say nothing
         for part in range(2):
-            if n >= HALVES_FROM and not report.stopped:
+            if self._share(n) < 1.0 and not report.stopped:
                 half, rest = order[part::2], order[1 - part :: 2]
                 fit = self._draft()
                 fit.classes, fit.calibration = range(C), None
                 here = report.part(0.5 + part / 4, 0.75 + part / 4).callback
                 scores[half] = fit._fitted_to(X[rest], codes[rest], here, None, None)._scores(X[half])
+        if report.stopped:  # a network that is trained in part says nothing of the whole one
+            scores[:] = 0.0
         return float(cal.judge_table(scores, codes, np.arange(n), centre).beta)
+
+    def _share(self, n: int) -> float:
+        """Share of the fit that trains the network; in the rest two fits on halves set the temperature."""
+        return 0.5 if self.calibration == "held-out" and n >= HALVES_FROM else 1.0
 
     def _features(self, X: Array) -> Floats:
         from workbench.engine import network_training
@@ -175,17 +183,13 @@ class _NetworkClassifier(BaseBayesianClassifier):
         return _FEATURES.ask(key, lambda: network_training.features_of(*parts, X)).astype(np.float64)
 
     def _state(self) -> dict[str, Array]:
-        state = {f"network.{i}": np.asarray(w) for i, w in enumerate(self.weights_)}
-        state |= {"network_": np.asarray(self.network_), "input_shape_": np.asarray(self.input_shape_)}
-        return state | {"shift_": self.shift_, "scale_": self.scale_} | super()._state()
+        return prefixed("network", self.weights_) | super()._state()
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
         super()._set_state(state)
-        count = sum(name.startswith("network.") for name in state)
-        self.weights_ = tuple(np.asarray(state[f"network.{i}"]) for i in range(count))
+        self.weights_ = in_order("network", state)
         self.network_ = saved_network(self.network, state["network_"])
-        self.input_shape_ = tuple(int(size) for size in state["input_shape_"])
-        self.shift_, self.scale_ = np.asarray(state["shift_"]), np.asarray(state["scale_"])
+        self.input_shape_ = tuple(state["input_shape_"].tolist())
 
 
 @estimator
@@ -209,7 +213,7 @@ class SoftmaxNetClassifier(_NetworkClassifier):
         random_state: seed.
     """
 
-    _state_names: ClassVar[tuple[str, ...]] = ("kernel_", "bias_")
+    _state_names: ClassVar[tuple[str, ...]] = (*_NetworkClassifier._state_names, "kernel_", "bias_")
 
     epochs: float = option(20, above=0)
 
@@ -219,8 +223,8 @@ class SoftmaxNetClassifier(_NetworkClassifier):
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._prepare(X)
         report = Progress(callback)
-        share = 0.5 if self.calibration else 1.0
-        network = self._softmax_network(X, codes, self.epochs, report.part(0.0, share))
+        training = report.part(0.0, self._share(len(X)))
+        network = self._softmax_network(X, codes, self.epochs, training)
         self.weights_, (self.kernel_, self.bias_) = network.variables[:-2], network.variables[-2:]
         self.objective_trace_ = -len(X) * network.trace
         self.objective_ = float(self.objective_trace_[-1])
@@ -280,7 +284,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     """
 
     has_latent: ClassVar[bool] = True
-    _state_names: ClassVar[tuple[str, ...]] = ("trained_rows_", "beta_")
+    _state_names: ClassVar[tuple[str, ...]] = (*_NetworkClassifier._state_names, "trained_rows_", "beta_")
 
     n_inducing: int = option(64, at_least=1)
     length_scale_factor: float = option(1.0, above=0.0)
@@ -320,14 +324,14 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         self.n_iter_ = self.head_.n_iter_
 
     def _fit_whole(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
-        from workbench.engine import network_head, network_training
+        from workbench.engine import network_training
 
         self._prepare(X)
         rng = np.random.default_rng([self._seed(), 0x101])
         train, held_out = self._held_out(len(X), rng)
         halves = self.calibration == "held-out" and not len(held_out)
         progress = Progress(callback)
-        report = progress.part(0.0, 0.5 if halves else 1.0)
+        report = progress.part(0.0, self._share(len(X)) if halves else 1.0)
         inputs, labels = X[train], codes[train]
         n = len(train)
         epochs = self.joint_epochs if n >= JOINT_FROM * len(self.classes_) else 0
@@ -342,7 +346,7 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         if len(rows) and not started.stopped:
             kernel = (self.variance, self.length_scale_factor * self.head_.geometry_.length_scale)
             root = self.head_.root_
-            start = network_head.Head.of(
+            start = network_training.Head.of(
                 self.head_.geometry_.inducing, self.head_.mean_, np.matmul(root.transpose(0, 2, 1), root)
             )
             self.weights_, head, joint = network_training.train_joint(
@@ -442,14 +446,12 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         return self.head_.predict_latent(self._features(X))
 
     def _state(self) -> dict[str, Array]:
-        head = {f"head.{name}": value for name, value in self.head_.get_state().items()}
-        return super()._state() | head
+        return super()._state() | prefixed("head", self.head_.get_state())
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
         super()._set_state(state)
-        head = {k.removeprefix("head."): v for k, v in state.items() if k.startswith("head.")}
-        geometry = {k.removeprefix("geometry."): v for k, v in head.items() if k.startswith("geometry.")}
-        self.head_ = self._new_head(Geometry.from_arrays(geometry)).set_state(head)
+        head = within("head", state)
+        self.head_ = self._new_head(Geometry.from_arrays(within("geometry", head))).set_state(head)
 
 
 def shape_of(sizes: Any, n_columns: int) -> tuple[int, ...]:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.classifiers.geometry import Geometry, prefixed, within
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.representation import Representation
-from workbench.engine.kernels import GPflowKernel, Kernel, StationaryKernel, kernel_from_arrays
+from workbench.engine.kernels import GPflowKernel, Kernel, kernel_from_arrays
 from workbench.engine.projection import CHUNK, Basis
 
 _ARRAYS = ("shift", "scale", "clip", "points", "mean_weights", "mean_offset", "whitener", "binary")
@@ -202,10 +202,8 @@ class Predictor:
         n_columns = 2 if self.binary else n_latent
         mean = np.empty((n, n_columns), dtype=self.dtype)
         variance = np.empty((n, n_columns), dtype=self.dtype)
-        block = self._block()
-        for start in range(0, n, CHUNK):
-            rows = slice(start, min(start + CHUNK, n))
-            m, v = self._chunk(self.scaled(X[rows]), block)
+        for rows in slices(n, CHUNK):
+            m, v = self._chunk(self.scaled(X[rows]))
             if self.binary:
                 m, v = both_sides(m, v)
             mean[rows], variance[rows] = m, v
@@ -215,19 +213,16 @@ class Predictor:
         """[N, C] latent means alone, of raw features X [N, D]."""
         n, n_latent = len(X), self.mean_weights.shape[1]
         result = np.empty((n, n_latent), dtype=self.dtype)
-        block = self._block()
-        for start in range(0, n, CHUNK):
-            rows = slice(start, min(start + CHUNK, n))
-            np.matmul(block(self.scaled(X[rows])), self.mean_weights, out=result[rows])
+        for rows in slices(n, CHUNK):
+            np.matmul(self._kernel_block(X[rows]), self.mean_weights, out=result[rows])
         result += self.mean_offset
-        return np.concatenate([-0.5 * result, 0.5 * result], axis=1) if self.binary else result
+        return self._as_columns(result)
 
     def project(self, X: Array) -> Floats:
         """Whitened features phi [N, P] of raw features X [N, D]."""
         points = self.points[: len(self.whitener)]
         phi = np.empty((len(X), len(points)), dtype=self.dtype)
-        for start in range(0, len(X), CHUNK):
-            rows = slice(start, min(start + CHUNK, len(X)))
+        for rows in slices(len(X), CHUNK):
             np.matmul(self.kernel(self.scaled(X[rows]), points), self.whitener, out=phi[rows])
         return phi
 
@@ -251,20 +246,22 @@ class Predictor:
         """
         if isinstance(self.kernel, GPflowKernel):
             return None
-        P, block = len(self.whitener), self._block()
+        P = len(self.whitener)
         kernel_block: Floats | None = None
         if not compact or len(self.points) > P:
             kernel_block = np.empty((len(X), len(self.points)), np.float32 if compact else self.dtype)
-            for start in range(0, len(X), CHUNK):
-                rows = slice(start, start + CHUNK)
-                kernel_block[rows] = block(self.scaled(X[rows]))
+            for rows in slices(len(X), CHUNK):
+                kernel_block[rows] = self._kernel_block(X[rows])
 
         def whiten() -> tuple[Floats, Floats]:
             phi, residual = np.empty((P, len(X)), np.float32), np.empty(len(X), np.float32)
-            for start in range(0, len(X), CHUNK):
-                rows = slice(start, start + CHUNK)
+            for rows in slices(len(X), CHUNK):
                 scaled = self.scaled(X[rows])
-                K = block(scaled) if compact or kernel_block is None else kernel_block[rows]
+                K = (
+                    self.kernel(scaled, self.points)
+                    if kernel_block is None or compact
+                    else kernel_block[rows]
+                )
                 part = K[:, :P] @ self.whitener
                 phi[:, rows] = part.T
                 prior = self.kernel.diagonal(scaled)
@@ -287,7 +284,9 @@ class Predictor:
 
     def mean_at(self, projection: Projection) -> Floats:
         """The mean of `latent_at` alone [N, C], to the same bytes: the variances are most of its work."""
-        mean = self._mean_at(projection)
+        return self._as_columns(self._mean_at(projection))
+
+    def _as_columns(self, mean: Floats) -> Floats:
         return np.concatenate([-0.5 * mean, 0.5 * mean], axis=1) if self.binary else mean
 
     def _mean_at(self, projection: Projection) -> Floats:
@@ -321,18 +320,12 @@ class Predictor:
             and _same(_written(self), _written(other))
         )
 
-    def _block(self) -> Any:
-        """A function of scaled rows giving k(x, points), with what repeats done once."""
-        kernel, points = self.kernel, self.points
-        if not isinstance(kernel, StationaryKernel):
-            return lambda rows: kernel(rows, points)
-        length = np.asarray(kernel.length_scale, dtype=self.dtype)
-        B = points / length
-        squares = np.einsum("pd,pd->p", B, B)
-        return lambda rows: kernel.of_scaled(rows / length, B, squares)
+    def _kernel_block(self, X: Array) -> Floats:
+        """k(x, points) [N, B] of raw features."""
+        return self.kernel(self.scaled(X), self.points)
 
-    def _chunk(self, rows: Floats, block: Any) -> tuple[Floats, Floats]:
-        K = block(rows)
+    def _chunk(self, rows: Floats) -> tuple[Floats, Floats]:
+        K = self.kernel(rows, self.points)
         mean = K @ self.mean_weights
         mean += self.mean_offset
         K = K[:, : len(self.whitener)]
@@ -417,8 +410,7 @@ def _quadratic_forms(phi: Floats, roots: Floats) -> Floats:
     edges = np.unique(np.linspace(0, P, _BLOCKS + 1).astype(int)).tolist()
     blocks = [roots[:, low:high, :high].reshape(-1, high) for low, high in itertools.pairwise(edges)]
     out = np.zeros((C, phi.shape[1]), dtype=phi.dtype)
-    for start in range(0, phi.shape[1], _COLUMNS):
-        part = slice(start, start + _COLUMNS)
+    for part in slices(phi.shape[1], _COLUMNS):
         for rows in blocks:
             B = (rows @ phi[: rows.shape[1], part]).reshape(C, len(rows) // C, -1)
             out[:, part] += np.einsum("ckn,ckn->cn", B, B)

@@ -216,8 +216,7 @@ def supports_mean(model: Any) -> TypeGuard[SupportsMean]:
 
 def mean_weights_of(model: Any) -> Floats | None:
     """[J] weights of the guesses a fit was given, as `mean_weights_`; None where it had none."""
-    weights: Floats | None = getattr(model, "mean_weights_", None)
-    return weights
+    return getattr(model, "mean_weights_", None)
 
 
 def supports_latent(model: Any) -> TypeGuard[SupportsLatent]:
@@ -262,8 +261,7 @@ def supports_callback(estimator: Any) -> TypeGuard[SupportsCallback]:
 
 def predictor_of(model: Any) -> LatentFunction | None:
     """Predictor for scoring without an engine, as `predictor_`; None where a fit leaves nothing."""
-    predictor: LatentFunction | None = getattr(model, "predictor_", None)
-    return predictor
+    return getattr(model, "predictor_", None)
 
 
 def latent_function_of(model: Any) -> LatentFunction | None:
@@ -273,32 +271,27 @@ def latent_function_of(model: Any) -> LatentFunction | None:
 
 def projection_of(model: Any) -> Callable[[Array], Floats] | None:
     """`project` of the model's predictor, X [N, D] -> whitened features [N, P]; None where it has none."""
-    project: Callable[[Array], Floats] | None = getattr(predictor_of(model), "project", None)
-    return project
+    return getattr(predictor_of(model), "project", None)
 
 
 def covariance_of(model: Any) -> Callable[[Array, Array], Floats] | None:
     """`covariance` of the model's predictor, (X [n, D], others [m, D]) -> [C, n, m]; or None."""
-    covariance: Callable[[Array, Array], Floats] | None = getattr(predictor_of(model), "covariance", None)
-    return covariance
+    return getattr(predictor_of(model), "covariance", None)
 
 
 def geometry_of(model: Any) -> Geometry | None:
     """Geometry that a fitted model took from the pool, as `geometry_`; or None."""
-    geometry: Geometry | None = getattr(model, "geometry_", None)
-    return geometry
+    return getattr(model, "geometry_", None)
 
 
 def left_out_of(model: Any) -> LeaveOneOut | None:
     """Left-out predictions of a fit for its own rows without their labels, as `left_out_`; or None."""
-    left_out: LeaveOneOut | None = getattr(model, "left_out_", None)
-    return left_out
+    return getattr(model, "left_out_", None)
 
 
 def choice_of(model: Any) -> Chosen | None:
     """Features that a model last chose, as `choice_`; None where it has not chosen."""
-    choice: Chosen | None = getattr(model, "choice_", None)
-    return choice
+    return getattr(model, "choice_", None)
 
 
 def temperature_of(model: Any) -> float | None:
@@ -309,8 +302,7 @@ def temperature_of(model: Any) -> float | None:
 
 def n_features_of(model: Any) -> int | None:
     """D of the rows that a classifier or a predictor takes, where it says so."""
-    width: int | None = getattr(model, "n_features_in_", getattr(model, "n_features", None))
-    return width
+    return getattr(model, "n_features_in_", getattr(model, "n_features", None))
 
 
 def options_of(estimator: Any) -> dict[str, Any]:

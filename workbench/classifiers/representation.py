@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.numpy_predictor import indicators, scores
 
 FEWEST, MOST = 3, 12  # distinct values of an integer column that may be a code
 MOST_COLUMNS = 400  # of a table written out as indicators
@@ -35,15 +36,8 @@ class Representation(NamedTuple):
 
     def transform(self, X: Array) -> Floats:
         """[N, D'] of raw features X [N, D]; a code the pool never held belongs to no indicator."""
-        X = np.asarray(X, dtype=np.float64)
-        if self.name == "one-hot":
-            indicators: Floats = X[:, self.columns]
-            codes = np.isfinite(self.values)
-            indicators[:, codes] = indicators[:, codes] == self.values[codes]
-            return indicators
-        return np.stack(
-            [np.interp(X[:, d], self.knots[d], self.scores[d]) for d in range(X.shape[1])], axis=1
-        )
+        written = indicators if self.name == "one-hot" else scores
+        return written(self._asdict(), np.asarray(X, dtype=np.float64))
 
     def spread(self, scale: Floats) -> Floats:
         """[D'] scales for its columns: the indicators of a raw column share one, as the parts of one column.

@@ -7,13 +7,12 @@ import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.classifiers.argmax import argmax_probabilities
-from workbench.classifiers.gp import Data, Hyper, KernelClassifier, SparseGPClassifier, block_of
+from workbench.classifiers.gp import KernelClassifier, Problem, SparseGPClassifier, block_of
 from workbench.classifiers.options import estimator, fitted, option
-from workbench.engine.fitting import FitResult
+from workbench.engine.fitting import FitResult, Hyper
 from workbench.engine.gaussian import State, q_sqrt_of, root_of
 from workbench.engine.quadrature import softmax_probabilities
 from workbench.errors import InputError
-from workbench.progress import FitCallback
 
 LIKELIHOODS = ("softmax", "robust-max", "heaviside")
 OPTIMIZERS = ("natural", "adam", "papers")
@@ -99,6 +98,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (*SparseGPClassifier._state_names, "inducing_")
+    _most_inducing: ClassVar[int] = 256
     _takes_mean: ClassVar[bool] = True
 
     likelihood: str = option("softmax", choices=LIKELIHOODS)
@@ -122,14 +122,9 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         )
 
     def _check(self) -> None:
-        self._check_kernel()
-        if self.hyperparameters != "fixed" and not isinstance(self.kernel, str):
-            raise InputError("Only named kernels can be learned; set hyperparameters='fixed'.")
+        super()._check()
         if not self.epsilon < 1:
             raise InputError(f"epsilon must lie between 0 and 1; got {self.epsilon}.")
-
-    def _measure(self, X: Floats, n: int) -> Any:
-        return self._resolve_geometry(X, self.n_inducing or (64 if n < 1000 else 128 if n < 4000 else 256))
 
     def _keep(self, hyper: Hyper) -> None:
         super()._keep(hyper)
@@ -141,24 +136,18 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
     def _moves_inducing(self) -> bool:
         return self.hyperparameters == "learned-with-inducing"
 
-    def _optimise(
-        self,
-        data: Data,
-        hyper: Hyper,
-        state: Any,
-        rng: np.random.Generator,
-        callback: FitCallback | None,
-        brief: bool = False,
-    ) -> FitResult:
+    def _optimise(self, problem: Problem, brief: bool = False) -> FitResult:
         if self.optimizer != "natural":
-            return self._climb_adam(data, hyper, state, rng, callback)
+            return self._climb_adam(problem)
         from workbench.engine import natural_gradient as engine
+
+        data, hyper, state, _, callback = problem
 
         rows = engine.ProjectedRows(
             data.scaled,
             data.targets,
             self._basis(hyper),
-            self._make_kernel(hyper.length_scale, hyper.variance),
+            self._kernel_of(hyper),
             offset=data.offset,
         )
         # plain steps: these likelihoods are not conjugate, and longer ones mostly fail
@@ -182,11 +171,10 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
             "batch_size": self.batch_size or batch,
         }
 
-    def _climb_adam(
-        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator, callback: FitCallback | None
-    ) -> FitResult:
+    def _climb_adam(self, problem: Problem) -> FitResult:
         from workbench.engine import gradient as engine
 
+        data, hyper, state, rng, callback = problem
         start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
         block = block_of(self, data, hyper)
         fit = engine.ascend_adam(
@@ -194,27 +182,26 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         )
         return fit._replace(posterior=_state_of(fit.posterior))
 
-    def _learn(
-        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator, callback: FitCallback | None
-    ) -> tuple[FitResult, Hyper]:
+    def _learn(self, problem: Problem) -> tuple[FitResult, Hyper]:
         if self.optimizer == "natural":
-            return super()._learn(data, hyper, state, rng, callback)
+            return super()._learn(problem)
         from workbench.engine import gradient as engine
         from workbench.engine import natural_gradient
 
+        data, hyper, state, rng, callback = problem
         start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
-        fit, engine_hyper = engine.learn(
+        fit, hyper = engine.learn(
             self._likelihood(),
             self.kernel,
             engine.Rows(data.scaled, data.targets),
             start,
-            engine.Hyper(*hyper),
+            hyper,
             rng=rng,
             move_inducing=self._moves_inducing(),
             callback=callback,
             **self._adam_options(),
         )
-        hyper, state = Hyper(*engine_hyper), _state_of(fit.posterior)
+        state = _state_of(fit.posterior)
         # the trace holds estimates from batches; the objective is that of all rows
         value = natural_gradient.objective(
             self._likelihood(), [block_of(self, data, hyper)], state, self._mean_prior
@@ -238,7 +225,7 @@ def _state_of(q: Any) -> Any:
 
 
 def likelihood_probabilities(
-    likelihood: str, mean: Array, variance: Array, *, epsilon: float = 1e-3, rough: bool = False
+    likelihood: str, mean: Array, variance: Array, *, epsilon: float, rough: bool = False
 ) -> Floats:
     """Class probabilities of Gaussian latents under a likelihood; NumPy only, deterministic.
 

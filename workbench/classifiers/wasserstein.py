@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers.geometry import in_order, prefixed
 from workbench.classifiers.gp import GPClassifier
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
 from workbench.classifiers.networks import LAST_RATE, saved_network, shape_of
@@ -205,8 +206,7 @@ class WassersteinClassifier(GPClassifier):
         )
 
     def _keep(self, state: Any) -> None:
-        self.weights_ = state.mean.weights
-        self.kernel_, self.bias_, self.root_ = state.mean.kernel, state.mean.bias, state.root
+        self.weights_, self.kernel_, self.bias_, self.root_ = state
         self._fold()
 
     def _choose_temper(self, X: Floats, codes: Ints) -> float:
@@ -231,7 +231,7 @@ class WassersteinClassifier(GPClassifier):
         root = np.tile(np.eye(self.root_.shape[1]), (C, 1, 1))
         for c, j in self._previous_columns():
             kernel[:, c], bias[c], root[c] = self.kernel_[:, j], self.bias_[j], self.root_[j]
-        return engine.State(engine.Mean(self.weights_, kernel, bias), root)
+        return engine.State(self.weights_, kernel, bias, root)
 
     def _check(self) -> None:
         for name in ("epsilon", "validation_fraction"):
@@ -255,14 +255,9 @@ class WassersteinClassifier(GPClassifier):
         covariance = self.root_ @ np.swapaxes(self.root_, 1, 2)
         C, P = covariance.shape[:2]
         spread = Predictor.from_posterior(self.geometry_, kernel, basis, np.zeros((P, C)), covariance)
+        layer = self.kernel_, self.bias_
         self.predictor_ = NetworkPredictor(
-            spread=spread,
-            network=self.network_,
-            input_shape=self._shape(),
-            weights=self.weights_,
-            kernel=self.kernel_,
-            bias=self.bias_,
-            temper=self.temper_,
+            spread, self.network_, self._shape(), self.weights_, *layer, self.temper_
         )
 
     def _robust_max(self, mean: Floats, variance: Floats) -> Floats:
@@ -274,13 +269,11 @@ class WassersteinClassifier(GPClassifier):
     # ------------------------------------------------------------------ state
 
     def _state(self) -> dict[str, Array]:
-        return super()._state() | {f"weights_.{i}": w for i, w in enumerate(self.weights_)}
+        return super()._state() | prefixed("weights_", self.weights_)
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
-        weights = [f"weights_.{i}" for i in range(sum(key.startswith("weights_.") for key in state))]
-        if "weights_.0" not in state:
-            raise InputError(f"This is not a saved {type(self).__name__}: it lacks weights_.0.")
-        self.weights_ = tuple(np.asarray(state[name]) for name in weights)
+        self._require(("weights_.0",), state)
+        self.weights_ = in_order("weights_", state)
         name = saved_network(self.network, state.get("network_", ""))
         super()._set_state({**state, "network_": np.array(name, dtype=object)})
 
@@ -330,8 +323,5 @@ def _held_out(codes: Ints, n_classes: int, fraction: float, rng: np.random.Gener
 
 def _fits(state: Any, fresh: Any) -> bool:
     """True if a former state has the shapes that a fresh one would have."""
-    before, after = (
-        [np.shape(part) for part in (*each.mean.weights, *each.mean[1:], each.root)]
-        for each in (state, fresh)
-    )
+    before, after = ([np.shape(part) for part in (*each.weights, *each[1:])] for each in (state, fresh))
     return before == after

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from workbench.arrays import Array
+from workbench.arrays import Array, slices
+from workbench.errors import InputError
 
 FIRST_RATE = 0.9
 SECOND_RATE = 0.999
@@ -67,3 +68,33 @@ def adam_step(
         for w, m, v, rate in zip(variables, first, second, rates, strict=True)
     )
     return new_variables, AdamState(first, second, t)
+
+
+def in_shares(
+    take: Callable[[Any, AdamState, slice], Any], variables: Sequence[Array], n_steps: int, share: int
+) -> Iterator[tuple[Any, float, int]]:
+    """Compiled steps in shares, so that people see progress and can stop.
+
+    Args:
+        take: (variables, state, which steps) -> variables, state and the sum of the losses.
+        variables: where to start.
+        n_steps: in all.
+        share: steps of a share.
+
+    Returns:
+        Of each share the variables after it, its mean loss and the steps done.
+
+    Raises:
+        InputError: training diverged.
+    """
+    values: Any = tuple(tf.convert_to_tensor(v) for v in variables)
+    state = AdamState.start([v.numpy() for v in values])
+    for part in slices(n_steps, share):
+        try:
+            values, state, total = take(values, state, part)
+            loss = float(total) / (part.stop - part.start)
+        except tf.errors.InvalidArgumentError:  # eigenvalues of a matrix that is not finite
+            loss = np.nan
+        if not np.isfinite(loss):
+            raise InputError("Training diverged (the loss is not a number); lower the learning rates.")
+        yield values, loss, part.stop

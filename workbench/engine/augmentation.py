@@ -108,7 +108,7 @@ def tempered_shares(bound: Any, tau: Any, xp: ModuleType = np) -> Shares:
     return Shares(powers / total, -tau * (logarithm + top)[:, 0])
 
 
-def rival_hinges(mean: Any, variance: Any, own: Any, xp: ModuleType = np) -> AugmentedHinge:
+def rival_hinges(mean: Any, variance: Any, own: Any, xp: ModuleType) -> AugmentedHinge:
     """The hinges of all classes against the true one, from marginals [n, C] and one-hot labels `own`."""
     spread = variance + _row_sum(own * variance, xp)
     return augmented_hinge(rival_margins(mean, _row_sum(own * mean, xp)), spread, xp)
@@ -135,11 +135,11 @@ def rival_curvature(hinge: AugmentedHinge, share: Any, tau: Any) -> Any:
     return _straight(hinge, share) + share * (1.0 - share) * slope * slope / tau
 
 
-def own_curvature(hinge: AugmentedHinge, share: Any, tau: Any, xp: ModuleType = np) -> Any:
+def own_curvature(hinge: AugmentedHinge, share: Any, tau: Any) -> Any:
     """k_y [n, 1] = sum_t pi w (1 - (w d)^2) + [sum_t pi (1 + w d)^2 - (sum_t pi (1 + w d))^2] / tau."""
     pull = rival_pull(hinge, share)
-    mean = _row_sum(pull, xp)
-    return _row_sum(_straight(hinge, share) + pull * hinge.slope / tau, xp) - mean * mean / tau
+    mean = _row_sum(pull, np)
+    return _row_sum(_straight(hinge, share) + pull * hinge.slope / tau, np) - mean * mean / tau
 
 
 def _straight(hinge: AugmentedHinge, share: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, slices
 from workbench.errors import InputError
 
 _FILE = "models/efficientnet-lite0-57934424.pth"
@@ -55,9 +55,9 @@ def encoder(_: str = "") -> Any:
 
     def encode(images: Sequence[Array]) -> Array:
         out = []
-        for start in range(0, len(images), _CHUNK):
+        for rows_at_once in slices(len(images), _CHUNK):
             by_side: dict[int, list[int]] = {}
-            chunk = [np.asarray(image) for image in images[start : start + _CHUNK]]
+            chunk = [np.asarray(image) for image in images[rows_at_once]]
             for row, image in enumerate(chunk):
                 by_side.setdefault(SMALL_SIDE if max(image.shape[:2]) <= 64 else SIDE, []).append(row)
             features = np.empty((len(chunk), 1280), np.float32)

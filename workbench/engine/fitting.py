@@ -28,6 +28,20 @@ class FitResult(NamedTuple):
     stopped: bool = False
 
 
+class Hyper(NamedTuple):
+    """Parts that a projection is made with.
+
+    Attributes:
+        length_scale: one, or [D].
+        variance: of the kernel.
+        inducing: [P, D] inducing points, scaled units.
+    """
+
+    length_scale: Any
+    variance: Any
+    inducing: Any
+
+
 def minibatches(n: int, size: int, count: int, rng: np.random.Generator) -> Ints:
     """Row numbers of `count` steps, pass after pass over the rows in random order.
 

@@ -9,16 +9,16 @@ the gradient in those at fixed whitened q, where the KL does not depend on them:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as _tensorflow
 
-from workbench.arrays import Floats, Ints
+from workbench.arrays import Floats, slices
 from workbench.engine.adam import AdamState, adam_step
-from workbench.engine.fitting import FitResult, minibatches
+from workbench.engine.fitting import FitResult, Hyper, minibatches
 from workbench.engine.gaussian import State
 from workbench.engine.likelihoods import SiteLikelihood
 from workbench.engine.natural_steps import KEPT, Block
@@ -29,24 +29,6 @@ from workbench.progress import FitCallback
 tf: Any = _tensorflow
 
 REPORTS = 50  # a fit, at most
-
-
-class Hyper(NamedTuple):
-    """A stationary kernel's values and the inducing points.
-
-    Attributes:
-        length_scale: [] or [D].
-        variance: of the kernel.
-        inducing: [P, D].
-    """
-
-    length_scale: Any
-    variance: Any
-    inducing: Any
-
-    def logs(self) -> Hyper:
-        """With length scale and variance as logarithms, where Adam moves them."""
-        return self._replace(length_scale=np.log(self.length_scale), variance=np.log(self.variance))
 
 
 class Gaussian(NamedTuple):
@@ -165,13 +147,32 @@ def _compiled_bound(likelihood: SiteLikelihood, dtype_name: str) -> tuple[Any, A
     return expectation, penalty
 
 
-def _reports(n: int, size: int, epochs: int, rng: np.random.Generator) -> Iterator[tuple[Ints, int]]:
-    """(rows [T, B], epochs done) between two reports."""
+def _tensors(parts: Iterable[Any], dtype: Any) -> tuple[Any, ...]:
+    return tuple(tf.convert_to_tensor(np.asarray(part, dtype)) for part in parts)
+
+
+def _climb(
+    run: Any,
+    data: Any,
+    variables: Any,
+    rates: Floats,
+    epochs: int,
+    batch_size: int | None,
+    rng: np.random.Generator,
+) -> Iterator[tuple[Any, float, int]]:
+    """Variables, the last batch's bound and the epochs done, at each report."""
+    dtype, n = data[0].dtype, len(data.targets)
+    tensors, state = type(data)(*_tensors(data, dtype)), AdamState.start(variables)
+    size = min(batch_size or n, n)
     steps, every, epoch = max(1, n // size), max(1, epochs // REPORTS), 0
     while epoch < epochs:
         count = min(every, epochs - epoch)
         epoch += count
-        yield minibatches(n, size, steps * count, rng), epoch
+        rows = minibatches(n, size, steps * count, rng)
+        variables, state, bound = run(
+            tensors, variables, state, rows, np.float32(rates), dtype.type(n / rows.shape[1])
+        )
+        yield variables, float(bound), epoch
 
 
 def ascend_adam(
@@ -201,23 +202,19 @@ def ascend_adam(
         The fit; its posterior is a `Gaussian`, its trace the bound on all data at each report.
     """
     dtype, n = data.phi.dtype, len(data.targets)
-    run = _compiled(likelihood.for_any_classes(), np.dtype(dtype).name, None)
-    tensors = Block(*(tf.convert_to_tensor(part) for part in data))
-
-    expectation, penalty = _compiled_bound(likelihood.for_any_classes(), np.dtype(dtype).name)
+    run = _compiled(likelihood.for_any_classes(), dtype.name, None)
+    expectation, penalty = _compiled_bound(likelihood.for_any_classes(), dtype.name)
     size = int(likelihood.chunk_rows(data.targets.shape[1]) or n)
-    parts = [Block(*(part[i : i + size] for part in tensors)) for i in range(0, n, size)]
+    tensors = _tensors(data, dtype)
+    parts = [Block(*(part[rows] for part in tensors)) for rows in slices(n, size)]
 
     def whole(q: Any) -> float:
         return sum(float(expectation(part, Gaussian(*q))) for part in parts) - float(penalty(Gaussian(*q)))
 
-    variables: Any = tuple(tf.convert_to_tensor(np.asarray(part, dtype)) for part in start)
-    state: Any = AdamState.start(variables)
-    best, keep = whole(variables), variables
+    keep: Any = _tensors(start, dtype)
+    best = whole(keep)
     trace, epoch, stopped = [best], 0, False
-    for rows, epoch in _reports(n, min(batch_size or n, n), epochs, rng):
-        scale = dtype.type(n / rows.shape[1])
-        variables, state, _ = run(tensors, variables, state, rows, np.full(2, rate, np.float32), scale)
+    for variables, _, epoch in _climb(run, data, keep, np.full(2, rate), epochs, batch_size, rng):
         bound = whole(variables)
         trace.append(bound)
         if bound >= best:
@@ -262,21 +259,19 @@ def learn(
         minibatch at each report, and the hyperparameters. A fit that diverges ends at its last finite
         state.
     """
-    dtype, n = data.X.dtype, len(data.X)
-    run = _compiled(likelihood.for_any_classes(), np.dtype(dtype).name, kernel)
-    tensors = Rows(*(tf.convert_to_tensor(part.astype(dtype, copy=False)) for part in data))
-    variables: Any = tuple(tf.convert_to_tensor(np.asarray(v, dtype)) for v in (*start, *hyper.logs()))
-    state: Any = AdamState.start(variables)
-    rates = np.array([rate] * 4 + [rate * move_inducing], np.float32)
-    keep, trace, epoch, stopped = variables, [], 0, False
-    for rows, epoch in _reports(n, min(batch_size or n, n), epochs, rng):
-        scale = dtype.type(n / rows.shape[1])
-        variables, state, bound = run(tensors, variables, state, rows, rates, scale)
+    dtype = data.X.dtype
+    run = _compiled(likelihood.for_any_classes(), dtype.name, kernel)
+    logs = np.log(hyper.length_scale), np.log(hyper.variance), hyper.inducing
+    keep: Any = _tensors((*start, *logs), dtype)
+    rates = np.array([rate] * 4 + [rate * move_inducing])
+    trace: list[float] = []
+    epoch, stopped = 0, False
+    for variables, bound, epoch in _climb(run, data, keep, rates, epochs, batch_size, rng):
         if not all(np.isfinite(v.numpy()).all() for v in variables):
             break
         keep = variables
-        trace.append(float(bound))
-        stopped = callback is not None and bool(callback(epoch / epochs, trace[-1]))
+        trace.append(bound)
+        stopped = callback is not None and bool(callback(epoch / epochs, bound))
         if stopped:
             break
     mean, q_sqrt, length, variance, inducing = (v.numpy() for v in keep)

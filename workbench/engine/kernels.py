@@ -33,7 +33,7 @@ class Kernel(Protocol):
         """Plain arrays; `kernel_from_arrays` is the way back."""
 
 
-def squared_distances(A: Any, B: Any, xp: ModuleType = np) -> Any:
+def squared_distances(A: Any, B: Any, xp: ModuleType) -> Any:
     """|a_n - b_p|^2 [N, P] between rows of A [N, D] and B [P, D], never below 0."""
     squares = xp.einsum("nd,nd->n", A, A)[:, None] + xp.einsum("pd,pd->p", B, B)
     return xp.maximum(squares - 2.0 * xp.matmul(A, xp.transpose(B)), 0.0)
@@ -90,17 +90,20 @@ def stationary(name: str, A: Any, B: Any, variance: Any, xp: ModuleType = np) ->
 
 @dataclass(frozen=True)
 class StationaryKernel:
-    """variance * shape(|x - z|^2 / length_scale^2).
+    """variance * shape(|x - z|^2 / length_scale^2), perhaps with a linear function beside it.
 
     Attributes:
         name: one of `KERNELS`.
         length_scale: one number, or [D] for one per feature; in scaled units.
-        variance: k(x, x).
+        variance: k(x, x) where there is no slope.
+        slope: prior variance of the linear function's weights, in units of the length scale: slope *
+            x'z / length_scale^2 is added.
     """
 
     name: str
     length_scale: float | Floats
     variance: float
+    slope: float = 0.0
 
     def __post_init__(self) -> None:
         if self.name not in _SHAPES:
@@ -112,40 +115,30 @@ class StationaryKernel:
         """K [N, P] between X [N, D] and Z [P, D], in X's precision."""
         length: Floats = np.asarray(self.length_scale, dtype=X.dtype)
         A, B = X / length, Z.astype(X.dtype, copy=False) / length
-        return self.of_scaled(A, B, np.einsum("pd,pd->p", B, B))
-
-    def of_scaled(self, A: Floats, B: Floats, squares: Floats, slope: float = 0.0) -> Floats:
-        """K between rows already divided by the length scale.
-
-        Args:
-            A: [N, D].
-            B: [P, D].
-            squares: [P] squared norms of B, which callers in a loop keep.
-            slope: times a'b is added.
-        """
-        K: Floats = A @ B.T
-        straight = K * K.dtype.type(slope) if slope else K.dtype.type(0.0)
         if self.name != "squared-exponential":
-            return stationary(self.name, A, B, np.asarray(self.variance, dtype=A.dtype)) + straight
+            curved = stationary(self.name, A, B, np.asarray(self.variance, dtype=A.dtype))
+            return curved + A.dtype.type(self.slope) * (A @ B.T) if self.slope else curved
+        K: Floats = A @ B.T
+        straight = K * K.dtype.type(self.slope) if self.slope else 0.0
         # exponents a'b - |a|^2/2 - |b|^2/2 + log v, built in place: half the passes over K
         top = K.dtype.type(np.log(self.variance))
         K -= 0.5 * np.einsum("nd,nd->n", A, A)[:, None]
-        K -= 0.5 * squares - top
+        K -= 0.5 * np.einsum("pd,pd->p", B, B) - top
         np.minimum(K, top, out=K)
         np.exp(K, out=K)
-        return np.add(K, straight, out=K) if slope else K
+        return np.add(K, straight, out=K) if self.slope else K
 
     def diagonal(self, X: Floats) -> Floats:
-        """[N] values k(x, x) = variance."""
-        return np.full(len(X), self.variance, dtype=X.dtype)
+        """[N] values k(x, x)."""
+        variances = np.full(len(X), self.variance, dtype=X.dtype)
+        if self.slope:
+            A = X / np.asarray(self.length_scale, dtype=X.dtype)
+            variances += X.dtype.type(self.slope) * np.einsum("nd,nd->n", A, A)
+        return variances
 
     def to_arrays(self) -> dict[str, Array]:
         """Plain arrays, for saving."""
-        return {
-            "name": np.asarray(self.name),
-            "length_scale": np.asarray(self.length_scale),
-            "variance": np.asarray(self.variance),
-        }
+        return {name: np.asarray(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -172,34 +165,6 @@ class LinearKernel:
     def to_arrays(self) -> dict[str, Array]:
         """Plain arrays, for saving."""
         return {"name": np.asarray("linear"), "variance": np.asarray(self.variance)}
-
-
-@dataclass(frozen=True)
-class SlopedKernel:
-    """k(x, z) + slope * x'z / length_scale^2: a linear function beside a stationary k.
-
-    Attributes:
-        inner: k.
-        slope: prior variance of the linear function's weights, in units of the length scale.
-    """
-
-    inner: StationaryKernel
-    slope: float
-
-    def __call__(self, X: Floats, Z: Floats) -> Floats:
-        """K [N, P] between X [N, D] and Z [P, D], in X's precision."""
-        length: Floats = np.asarray(self.inner.length_scale, dtype=X.dtype)
-        A, B = X / length, Z.astype(X.dtype, copy=False) / length
-        return self.inner.of_scaled(A, B, np.einsum("pd,pd->p", B, B), self.slope)
-
-    def diagonal(self, X: Floats) -> Floats:
-        """[N] values k(x, x)."""
-        A = X / np.asarray(self.inner.length_scale, dtype=X.dtype)
-        return self.inner.diagonal(X) + X.dtype.type(self.slope) * np.einsum("nd,nd->n", A, A)
-
-    def to_arrays(self) -> dict[str, Array]:
-        """Plain arrays, for saving."""
-        return self.inner.to_arrays() | {"slope": np.asarray(self.slope)}
 
 
 @dataclass(frozen=True)
@@ -231,22 +196,19 @@ class OffsetKernel:
         return self.inner.to_arrays() | {"offset": np.asarray(self.offset)}
 
 
-DescribedKernel = StationaryKernel | LinearKernel | SlopedKernel | OffsetKernel
+DescribedKernel = StationaryKernel | LinearKernel | OffsetKernel
 
 
 def kernel_from_arrays(arrays: Mapping[str, Array]) -> DescribedKernel:
     """The kernel that `to_arrays` took apart."""
-    kernel: StationaryKernel | LinearKernel | SlopedKernel
+    kernel: StationaryKernel | LinearKernel
     name = str(np.asarray(arrays["name"]))
     if name == "linear":
         kernel = LinearKernel(float(arrays["variance"]))
     else:
         length = np.asarray(arrays["length_scale"], dtype=np.float64)
-        kernel = StationaryKernel(
-            name, float(length) if length.ndim == 0 else length, float(arrays["variance"])
-        )
-        if "slope" in arrays:
-            kernel = SlopedKernel(kernel, float(arrays["slope"]))
+        values = (float(arrays[part]) for part in ("variance", "slope"))
+        kernel = StationaryKernel(name, float(length) if length.ndim == 0 else length, *values)
     return OffsetKernel(kernel, float(arrays["offset"])) if "offset" in arrays else kernel
 
 
@@ -380,12 +342,11 @@ def to_gpflow(kernel: Kernel) -> Any:
         return gpflow.utilities.deepcopy(kernel.kernel)
     if isinstance(kernel, OffsetKernel):
         return to_gpflow(kernel.inner) + gpflow.kernels.Constant(kernel.offset)
-    if isinstance(kernel, SlopedKernel):
-        slopes = kernel.slope / np.asarray(kernel.inner.length_scale) ** 2
-        return to_gpflow(kernel.inner) + gpflow.kernels.Linear(slopes)
     if isinstance(kernel, LinearKernel):
         return gpflow.kernels.Linear(kernel.variance) + gpflow.kernels.Constant(kernel.variance)
     if isinstance(kernel, StationaryKernel):
         make = getattr(gpflow.kernels, _GPFLOW_NAMES[kernel.name])
-        return make(variance=kernel.variance, lengthscales=kernel.length_scale)
+        curved = make(variance=kernel.variance, lengthscales=kernel.length_scale)
+        slopes = kernel.slope / np.asarray(kernel.length_scale) ** 2
+        return curved + gpflow.kernels.Linear(slopes) if kernel.slope else curved
     raise InputError(f"There is no GPflow kernel for {type(kernel).__name__}.")

@@ -27,9 +27,18 @@ from workbench.engine.augmentation import (
     tempered_shares,
 )
 from workbench.engine.fitting import minibatches
-from workbench.engine.large_margin_state import Data, Posterior, compiled, signature
+from workbench.engine.large_margin_state import (
+    WORTH,
+    Data,
+    Posterior,
+    RowTerms,
+    SpannedPosterior,
+    compiled,
+    signature,
+    spanned,
+    within,
+)
 from workbench.engine.projection import ALIGNMENT
-from workbench.engine.row_space import WORTH, RowTerms, SpannedPosterior, spanned, within
 from workbench.engine.whitened import each_class, gram, grams, inverse_root, kl, row_squares, variances
 from workbench.engine.wide_mean import others
 from workbench.progress import FitCallback
@@ -81,42 +90,35 @@ def _most(n_classes: int) -> int:
 
 
 def fit(
-    phi: Floats,
-    residual: Floats,
-    codes: Ints,
-    n_classes: int,
+    data: Data,
     *,
     start: Posterior | SpannedPosterior | RowTerms | None = None,
     tau: float = TAU,
     rivals: int | None = None,
     sweeps: int = SWEEPS,
     tolerance: float = TOLERANCE,
-    offset: Floats | None = None,
     callback: FitCallback | None = None,
 ) -> LargeMarginFit:
     """Maximise G.
 
     Args:
-        phi: [N, P] whitened features; their precision is the computation's.
-        residual: [N] variance the inducing points leave open.
-        codes: [N] true classes.
-        n_classes: C >= 2.
+        data: N rows of C >= 2 classes; the precision of their features is the computation's.
         start: of a warm start, or what these rows said in a fit of other features; the prior otherwise.
         tau: temperature over rivals; 0.03 brings G within half a per cent of the hard objective.
         rivals: k rivals a row; None chooses by size, 1 is the papers' hard objective.
         sweeps: at most this many.
         tolerance: the fit ends when it expects to gain less than this share of |G|; with few rivals,
             after two sweeps in a row that gain less.
-        offset: [N, C] mean function at the rows, added to F; none unless given.
         callback: called with (fraction, G) after every sweep; True stops.
 
     Returns:
         The fit.
     """
+    phi, n_classes = data.phi, data.offset.shape[1]
     dtype = phi.dtype
     k = rival_count(len(phi), n_classes, rivals)
     if start is None and rivals != 1 and k < n_classes - 1:
-        start = _first_look(phi, residual, codes, n_classes, tau, offset)
+        start = _first_look(data, tau)
     every = k == n_classes - 1 and len(phi) * k <= _most(n_classes)
     axes = None
     # a look alone must say what the start is, whatever that is; and no rows have no span
@@ -126,7 +128,7 @@ def fit(
             start = within(start, axes)
     if isinstance(start, RowTerms):
         start = start.posterior(phi)
-    data = data_of(phi, residual, codes, n_classes, offset)
+    data = data._replace(phi=phi)
     prior = Posterior.prior(phi.shape[1], n_classes, dtype)
     q: Any = [np.asarray(part, dtype) for part in start or prior]
     state: tuple[Any, ...] = 1.0, 1.0, 0.0
@@ -154,7 +156,7 @@ def fit(
         if finished:
             break
     if every:
-        rival_classes = others(codes, n_classes)
+        rival_classes = others(data.codes, n_classes)
         margins = [rival_classes, *(np.take_along_axis(part, rival_classes, axis=1) for part in margins)]
     posterior = Posterior(*map(np.asarray, q))
     full_posterior = posterior if axes is None else SpannedPosterior(posterior, axes)
@@ -162,26 +164,20 @@ def fit(
     return LargeMarginFit(full_posterior, np.concatenate(traces), rival_classes, d, a, stopped)
 
 
-def _first_look(
-    phi: Floats, residual: Floats, codes: Ints, n_classes: int, tau: float, offset: Floats | None
-) -> Posterior | SpannedPosterior:
+def _first_look(data: Data, tau: float) -> Posterior | SpannedPosterior:
     """A posterior from a part of the rows against every rival.
 
     At the prior all rivals tie, and a step against the few that happen to be listed only makes the
     others the largest: the objective cannot rise, and the fit would end where it began.
     """
-    n = max(ALL_RIVALS // 25 // (n_classes - 1), 1)
-    rows = np.sort(np.random.default_rng(0).choice(len(phi), min(n, len(phi)), replace=False))
-    part = phi[rows], residual[rows], codes[rows]
-    mean = None if offset is None else offset[rows]
-    return fit(*part, n_classes, tau=tau, rivals=n_classes - 1, sweeps=_FIRST, offset=mean).posterior
+    n_rivals = data.offset.shape[1] - 1
+    n = min(max(ALL_RIVALS // 25 // n_rivals, 1), len(data.codes))
+    rows = np.sort(np.random.default_rng(0).choice(len(data.codes), n, replace=False))
+    return fit(data.rows(rows), tau=tau, rivals=n_rivals, sweeps=_FIRST).posterior
 
 
 def fit_minibatch(
-    phi: Floats,
-    residual: Floats,
-    codes: Ints,
-    n_classes: int,
+    data: Data,
     *,
     start: Posterior | None = None,
     tau: float = TAU,
@@ -191,7 +187,6 @@ def fit_minibatch(
     rho_start: float = 0.3,
     rho_end: float = 0.02,
     seed: int = 0,
-    offset: Floats | None = None,
     callback: FitCallback | None = None,
 ) -> LargeMarginFit:
     """Stochastic natural-gradient ascent, for data that come in pieces.
@@ -200,8 +195,7 @@ def fit_minibatch(
     holds every row and rho_start = 1 the first step is a sweep of `fit`.
 
     Args:
-        phi, residual, codes, n_classes, start, tau, rivals, offset, callback: as in `fit`; the callback comes
-            after every epoch.
+        data, start, tau, rivals, callback: as in `fit`; the callback comes after every epoch.
         batch_size: B rows a step.
         epochs: passes over the rows.
         rho_start: first step size, in (0, 1].
@@ -211,10 +205,10 @@ def fit_minibatch(
     Returns:
         The fit; its trace holds the mean objective of each epoch.
     """
-    dtype, n = phi.dtype, len(phi)
-    step = _concrete(_stochastic, dtype.name, phi.shape[1] >= _BLOCKED)
+    (n, P), dtype, n_classes = data.phi.shape, data.phi.dtype, data.offset.shape[1]
+    step = _concrete(_stochastic, dtype.name, P >= _BLOCKED)
     k = np.int32(rival_count(min(n, batch_size), n_classes, rivals))
-    prior = Posterior.prior(phi.shape[1], n_classes, dtype)
+    prior = Posterior.prior(P, n_classes, dtype)
     q: Any = _tensors(*(np.asarray(part, dtype) for part in start or prior))
     t = 0
 
@@ -223,17 +217,15 @@ def fit_minibatch(
         total = 0.0
         for rows in batches:
             rho = max(rho_end, rho_start * (1.0 + 0.2 * t) ** -0.7)
-            mean = None if offset is None else offset[rows]
-            part = data_of(phi[rows], residual[rows], codes[rows], n_classes, mean)
             scalars = (dtype.type(rho), dtype.type(n / len(rows)), dtype.type(tau), k)
-            q, G = step(*part, *q, *_tensors(*scalars))
+            q, G = step(*data.rows(rows), *q, *_tensors(*scalars))
             total += float(G) / len(batches)
             t += 1
         return total
 
     trace, stopped = in_epochs(epoch, n, batch_size, epochs, seed, callback)
     posterior = Posterior(*(part.numpy() for part in q))
-    return closing(posterior, trace, phi, residual, codes, n_classes, tau, rivals, stopped, offset)
+    return closing(posterior, trace, data, tau, rivals, stopped)
 
 
 def in_epochs(
@@ -256,33 +248,11 @@ def in_epochs(
 
 
 def closing(
-    posterior: Posterior,
-    trace: Floats,
-    phi: Floats,
-    residual: Floats,
-    codes: Ints,
-    n_classes: int,
-    tau: float,
-    rivals: int | None,
-    stopped: bool,
-    offset: Floats | None = None,
+    posterior: Posterior, trace: Floats, data: Data, tau: float, rivals: int | None, stopped: bool
 ) -> LargeMarginFit:
     """A fit with margins at the given posterior: no sweep, one look at the data."""
-    look = fit(
-        phi, residual, codes, n_classes, start=posterior, tau=tau, rivals=rivals, sweeps=0, offset=offset
-    )
+    look = fit(data, start=posterior, tau=tau, rivals=rivals, sweeps=0)
     return look._replace(posterior=posterior, trace=trace if len(trace) else look.trace, stopped=stopped)
-
-
-def data_of(phi: Floats, residual: Floats, codes: Ints, n_classes: int, offset: Floats | None = None) -> Data:
-    """Rows in the precision of phi; an offset of zeros where there is none."""
-    offsets = np.zeros((len(phi), n_classes), phi.dtype) if offset is None else offset
-    return Data(
-        phi,
-        residual.astype(phi.dtype, copy=False),
-        codes.astype(np.int32),
-        offsets.astype(phi.dtype, copy=False),
-    )
 
 
 def _tensors(*values: Any) -> tuple[Any, ...]:

@@ -30,8 +30,7 @@ from workbench.engine.augmentation import (
     tempered_shares,
     without_own,
 )
-from workbench.engine.large_margin_state import Data
-from workbench.engine.row_space import factors, inverse_roots
+from workbench.engine.large_margin_state import Data, factors, inverse_roots
 
 _STEPS = 5  # of the means under one factor
 _SHARE = 0.1  # a step that gains less than this share of its sweep's gain is the sweep's last

@@ -10,7 +10,7 @@ from workbench.arrays import Floats, Ints
 from workbench.engine.adam import AdamState, adam_step
 from workbench.engine.augmentation import augmented_hinge, rival_margins, tempered_maximum
 from workbench.engine.kernels import StationaryKernel
-from workbench.engine.large_margin import TAU, LargeMarginFit, closing, data_of, in_epochs, rival_count
+from workbench.engine.large_margin import TAU, LargeMarginFit, closing, in_epochs, rival_count
 from workbench.engine.large_margin_state import Data, Posterior, signature
 from workbench.engine.projection import relative_jitter
 from workbench.engine.whitened import kl, project, variances_at_once
@@ -18,15 +18,11 @@ from workbench.progress import FitCallback
 
 
 def fit_adam(
-    phi: Floats,
-    residual: Floats,
-    codes: Ints,
-    n_classes: int,
+    data: Data,
     *,
     start: Posterior | None = None,
     tau: float = TAU,
     rivals: int = 1,
-    offset: Floats | None = None,
     learning_rate: float = 5e-4,
     batch_size: int = 256,
     epochs: int = 1000,
@@ -36,8 +32,7 @@ def fit_adam(
     """The papers' own training: Adam on minus the objective over (m, chol S).
 
     Args:
-        phi, residual, codes, n_classes, start, tau, offset, callback: as in `large_margin.fit`; the callback
-            comes after every epoch.
+        data, start, tau, callback: as in `large_margin.fit`; the callback comes after every epoch.
         rivals: 1 is the papers' objective, the rival being the largest other mean at each step.
         learning_rate: of Adam.
         batch_size: B rows a step.
@@ -47,24 +42,24 @@ def fit_adam(
     Returns:
         The fit; its trace holds the mean objective of each epoch.
     """
-    dtype = phi.dtype
-    k = np.int32(rival_count(len(phi), n_classes, rivals))
-    begin = start or Posterior.prior(phi.shape[1], n_classes, dtype)
+    (n, P), dtype, n_classes = data.phi.shape, data.phi.dtype, data.offset.shape[1]
+    k = np.int32(rival_count(n, n_classes, rivals))
+    begin = start or Posterior.prior(P, n_classes, dtype)
     moving: Any = (begin.mean.astype(dtype), np.linalg.cholesky(begin.covariance).astype(dtype))
     state = AdamState.start(moving)
     run = _adam(dtype.name)
-    data = tf.nest.map_structure(tf.convert_to_tensor, data_of(phi, residual, codes, n_classes, offset))
+    tensors = tf.nest.map_structure(tf.convert_to_tensor, data)
 
     def epoch(batches: Ints) -> float:
         nonlocal moving, state
-        moving, state, G = run(data, moving, state, batches, np.float32(learning_rate), dtype.type(tau), k)
+        moving, state, G = run(tensors, moving, state, batches, np.float32(learning_rate), dtype.type(tau), k)
         return float(G)
 
-    trace, stopped = in_epochs(epoch, len(phi), batch_size, epochs, seed, callback)
+    trace, stopped = in_epochs(epoch, n, batch_size, epochs, seed, callback)
     mean, lower = (part.numpy() if hasattr(part, "numpy") else part for part in moving)
     lower = lower.astype(np.float64)
     posterior = Posterior.of_covariance(mean, lower @ lower.transpose(0, 2, 1))
-    return closing(posterior, trace, phi, residual, codes, n_classes, tau, rivals, stopped, offset)
+    return closing(posterior, trace, data, tau, rivals, stopped)
 
 
 def learn_kernel(

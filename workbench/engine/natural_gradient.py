@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as _tensorflow
 
-from workbench.arrays import Floats, Ints
+from workbench.arrays import Floats, Ints, slices
 from workbench.engine.fitting import FitResult, minibatches
 from workbench.engine.gaussian import State, q_sqrt_of, root_of
 from workbench.engine.kernels import Kernel
@@ -183,7 +183,7 @@ def ascend_stochastic(
     blocks: Iterable[Block],
     n_items: int,
     state: State,
-    prior: MeanPrior = ZERO_MEAN,
+    prior: MeanPrior,
     *,
     epochs: int,
     batch_size: int,
@@ -291,8 +291,7 @@ class ProjectedRows:
         self._held = list(self._project()) if small else None
 
     def _project(self) -> Iterator[Block]:
-        for first in range(0, len(self._X), BLOCK_ROWS):
-            part = slice(first, first + BLOCK_ROWS)
+        for part in slices(len(self._X), BLOCK_ROWS):
             phi, residual = project(self._X[part], self._basis, self._kernel)
             arrays = (phi, residual, *(values[part] for values in self._by_class))
             yield Block(*(tf.convert_to_tensor(a) for a in arrays))
@@ -354,9 +353,7 @@ class NaturalGradientAscent:
         targets = model.likelihood.encode(Y, phi.dtype)
         offset = tf.cast(tf.broadcast_to(model.mean_function(X), tf.shape(targets)), phi.dtype)
         parts = phi, residual, targets, offset
-        blocks = [
-            Block(*(part[i : i + BLOCK_ROWS] for part in parts)) for i in range(0, len(phi), BLOCK_ROWS)
-        ]
+        blocks = [Block(*(part[rows] for part in parts)) for rows in slices(len(phi), BLOCK_ROWS)]
         start = State.of(model.q_mu.numpy(), root_of(model.q_sqrt.numpy()))
         fit = ascend(
             model.likelihood,

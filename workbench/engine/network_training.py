@@ -2,7 +2,17 @@
 
 A compiled function is made once per (network, input shape) and serves every fitted classifier of the
 process, from any thread; a classifier is plain arrays that copy, pickle and save exactly.
+
+The large-margin head in front of a network (LMGP-DNN, Wistuba & Rawat 2018, 2019; docs/math.md, 10):
+network and head maximise
+
+    sum_n [ -tau log sum_t exp(g_nt / tau) ] - KL(q || p),  g = d + sqrt(a),
+    d = 1 + F_t - F_y,  a = d^2 + 2 r + V_t + V_y,
+
+over the network's weights, the inducing points Z and q(v_c) = N(m_c, L_c L_c'), by Adam.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -12,10 +22,10 @@ import numpy as np
 import tensorflow as tf
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.engine.adam import AdamState, adam_step
-from workbench.engine.network_head import Head, head_kl, head_moments, margin_loss
+from workbench.engine.adam import AdamState, adam_step, in_shares
+from workbench.engine.augmentation import rival_hinges, tempered_maximum, without_own
 from workbench.engine.networks import Shape, Weights, forward, n_features, template
-from workbench.errors import InputError
+from workbench.engine.whitened import kl, project
 
 _FLOATS_PER_CALL = 1 << 24  # activations of one forward chunk
 
@@ -59,7 +69,7 @@ class _Steps:
     f32, f64 = tf.float32, tf.float64
     vector = tf.TensorSpec((None,), f32)
     matrix = tf.TensorSpec((None, None), f32)
-    batches = tf.TensorSpec((None, None), tf.int32)
+    batches, rates = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, 2), f32)
 
     def __init__(self, network: str, input_shape: Shape) -> None:
         self.network, self.input_shape = network, input_shape
@@ -80,29 +90,8 @@ class _Steps:
         return features
 
     def softmax(self) -> Any:
-        layer = (tf.TensorSpec((self.n_features, None), self.f32), self.vector)
-        spec = (*self.weights, *layer)
-
-        @tf.function(experimental_attributes={"_noinline": True})
-        def slopes_of(variables: Any, shift: Any, scale: Any, rows: Any, y: Any) -> Any:
-            with tf.GradientTape() as tape:
-                tape.watch(variables)
-                f = self.forward(variables[:-2], shift, scale, rows)
-                logits = tf.matmul(f, variables[-2]) + variables[-1]
-                loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
-            return loss, tape.gradient(loss, variables)
-
-        @tf.function(input_signature=[spec, AdamState.spec(spec), *self.data, self.batches, self.vector])
-        def softmax(variables, state, shift, scale, X, codes, rows, rates):  # type: ignore[no-untyped-def]
-            total = tf.constant(0.0)
-            for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
-                batch = tf.gather(X, rows[i]), tf.gather(codes, rows[i])
-                loss, slopes = slopes_of(variables, shift, scale, *batch)
-                variables, state = adam_step(variables, slopes, state, [rates[i]] * len(slopes))
-                total += loss
-            return variables, state, total
-
-        return softmax
+        layer = tf.TensorSpec((self.n_features, None), self.f32), self.vector
+        return self._training(_cross_entropy, self.f32, layer)
 
     def joint(self) -> Any:
         head = Head(
@@ -110,48 +99,52 @@ class _Steps:
             tf.TensorSpec((None, None), self.f64),
             tf.TensorSpec((None, None, None), self.f64),
         )
-        spec = (*self.weights, *head)
-        kernel, rates_of, number = (
-            tf.TensorSpec((2,), self.f64),
-            tf.TensorSpec((None, 2), self.f32),
-            tf.TensorSpec((), self.f64),
-        )
+        number = tf.TensorSpec((), self.f64)
+        return self._training(_head_loss, self.f64, head, tf.TensorSpec((2,), self.f64), number, number)
+
+    def _training(self, loss_of: Any, dtype: Any, layers: tuple[Any, ...], *fixed: Any) -> Any:
+        """Minibatch steps of network and last layers.
+
+        Args:
+            loss_of: (features, last layers, codes, what is fixed) -> mean loss of a batch.
+            dtype: of the loss.
+            layers: signature of the last layers.
+            fixed: signature of what else the loss depends on.
+        """
+        spec, n_last = (*self.weights, *layers), len(layers)
 
         @tf.function(experimental_attributes={"_noinline": True})
-        def slopes_of(
-            variables: Any, kernel: Any, shift: Any, scale: Any, rows: Any, y: Any, tau: Any, n: Any
-        ) -> Any:
+        def slopes_of(variables: Any, shift: Any, scale: Any, rows: Any, y: Any, fixed: Any) -> Any:
             with tf.GradientTape() as tape:
                 tape.watch(variables)
-                f = self.forward(variables[:-3], shift, scale, rows)
-                head = Head(*variables[-3:])
-                moments = head_moments(head, kernel, tf.cast(f, tf.float64))
-                loss = tf.reduce_mean(margin_loss(*moments, y, tau)) + head_kl(head) / n
+                f = self.forward(variables[:-n_last], shift, scale, rows)
+                loss = loss_of(f, variables[-n_last:], y, *fixed)
             return loss, tape.gradient(loss, variables)
 
         @tf.function(
-            input_signature=[
-                spec,
-                AdamState.spec(spec),
-                kernel,
-                *self.data,
-                self.batches,
-                rates_of,
-                number,
-                number,
-            ]
+            input_signature=[spec, AdamState.spec(spec), *self.data, self.batches, self.rates, fixed]
         )
-        def joint(variables, state, kernel, shift, scale, X, codes, rows, rates, tau, n):  # type: ignore[no-untyped-def]
-            total = tf.constant(0.0, tf.float64)
+        def train(variables, state, shift, scale, X, codes, rows, rates, fixed):  # type: ignore[no-untyped-def]
+            total = tf.zeros((), dtype)
             for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
                 batch = tf.gather(X, rows[i]), tf.gather(codes, rows[i])
-                loss, slopes = slopes_of(variables, kernel, shift, scale, *batch, tau, n)
-                step_rates = [rates[i, 0]] * (len(slopes) - 3) + [rates[i, 1]] * 3
+                loss, slopes = slopes_of(variables, shift, scale, *batch, fixed)
+                step_rates = [rates[i, 0]] * (len(slopes) - n_last) + [rates[i, 1]] * n_last
                 variables, state = adam_step(variables, slopes, state, step_rates)
                 total += loss
             return variables, state, total
 
-        return joint
+        return train
+
+
+def _cross_entropy(features: Any, layer: Any, codes: Any) -> Any:
+    logits = tf.matmul(features, layer[0]) + layer[1]
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(codes, logits))
+
+
+def _head_loss(features: Any, head: Any, codes: Any, kernel: Any, tau: Any, n: Any) -> Any:
+    moments = head_moments(Head(*head), kernel, tf.cast(features, tf.float64))
+    return tf.reduce_mean(margin_loss(*moments, codes, tau)) + head_kl(Head(*head)) / n
 
 
 def features_of(
@@ -239,7 +232,7 @@ def train_softmax(
     """
     run = compiled(network, input_shape).softmax
     data = (shift, scale, X, codes.astype(np.int32))
-    return _train(run, variables, (), data, rows, rates.astype(np.float32), (), report)
+    return _train(run, variables, data, rows, np.stack([rates, rates], axis=1), (), report)
 
 
 def train_joint(
@@ -280,35 +273,109 @@ def train_joint(
     """
     run = compiled(network, input_shape).joint
     data = (shift, scale, X, codes.astype(np.int32))
-    after = (np.float64(tau), np.float64(len(X)))
-    start = (*weights, *head)
-    training = _train(run, start, (np.asarray(kernel),), data, rows, rates.astype(np.float32), after, report)
+    fixed = (np.asarray(kernel), np.float64(tau), np.float64(len(X)))
+    training = _train(run, (*weights, *head), data, rows, rates, fixed, report)
     return training.variables[:-3], Head(*training.variables[-3:]), training
 
 
 def _train(
     run: Any,
     variables: Sequence[Array],
-    before: tuple[Any, ...],
     data: tuple[Any, ...],
     rows: Ints,
     rates: Floats,
-    after: tuple[Any, ...],
+    fixed: tuple[Any, ...],
     report: OnSteps | None,
 ) -> Trained:
     """Call the compiled loop in shares of about a second, so that people see progress and can stop."""
-    state = tuple(tf.convert_to_tensor(v) for v in variables)
-    adam = AdamState.start(variables)
     tensors = tuple(tf.convert_to_tensor(part) for part in data)
-    share, steps, stopped = max(1, min(len(rows) // 50, 64)), 0, False
-    trace: list[float] = []
-    while steps < len(rows) and not stopped:
-        part = slice(steps, min(steps + share, len(rows)))
-        state, adam, total = run(state, adam, *before, *tensors, rows[part], rates[part], *after)
-        count = part.stop - steps
-        steps = part.stop
-        trace.append(float(total) / count)
-        if not np.isfinite(trace[-1]):
-            raise InputError("Training diverged (the loss is not a number); lower the learning rates.")
-        stopped = report is not None and bool(report(steps, trace[-1])) and steps < len(rows)
-    return Trained(tuple(v.numpy() for v in state), np.asarray(trace), steps, stopped)
+    values, steps, stopped, trace = variables, 0, False, list[float]()
+
+    def take(values: Any, adam: AdamState, part: slice) -> Any:
+        return run(values, adam, *tensors, rows[part], rates[part].astype(np.float32), fixed)
+
+    share = max(1, min(len(rows) // 50, 64))
+    for after, loss, steps in in_shares(take, variables, len(rows), share):
+        values = after
+        trace.append(loss)
+        stopped = report is not None and bool(report(steps, loss)) and steps < len(rows)
+        if stopped:
+            break
+    return Trained(tuple(np.asarray(v) for v in values), np.asarray(trace), steps, stopped)
+
+
+JITTER = 1e-5  # relative to the kernel's variance: points may meet while they move
+
+
+class Head(NamedTuple):
+    """Variables that joint training moves besides the network.
+
+    Attributes:
+        points: [P, d] inducing points in feature space.
+        mean: [P, C] whitened means of q.
+        factor: [C, P, P] lower factors of the whitened covariances: below the diagonal as they
+            are, on it their logarithms, so that no step can leave the domain.
+    """
+
+    points: Any
+    mean: Any
+    factor: Any
+
+    @classmethod
+    def of(cls, points: Floats, mean: Floats, covariance: Floats) -> Head:
+        """Take a posterior apart.
+
+        Args:
+            points: [P, d].
+            mean: [P, C].
+            covariance: [C, P, P].
+        """
+        factor = np.linalg.cholesky(covariance)
+        diagonal = np.arange(factor.shape[1])
+        factor[:, diagonal, diagonal] = np.log(factor[:, diagonal, diagonal])
+        return cls(np.array(points, np.float64), np.array(mean, np.float64), factor)
+
+    @property
+    def covariance(self) -> Floats:
+        """[C, P, P]."""
+        factor = np.tril(np.asarray(self.factor), -1)
+        diagonal = np.arange(factor.shape[1])
+        factor[:, diagonal, diagonal] = np.exp(np.asarray(self.factor)[:, diagonal, diagonal])
+        return np.matmul(factor, factor.transpose(0, 2, 1))
+
+
+def _lower(raw: Any) -> Any:
+    return tf.linalg.set_diag(tf.linalg.band_part(raw, -1, 0), tf.exp(tf.linalg.diag_part(raw)))
+
+
+def head_moments(head: Head, kernel: Any, features: Any) -> tuple[Any, Any, Any]:
+    """Latent mean [n, C], q's share of the variance [n, C] and what the points leave open [n].
+
+    Args:
+        head: tensors, float64.
+        kernel: [2] variance and length scale of the squared exponential.
+        features: [n, d] float64.
+    """
+    phi, residual = project("squared-exponential", features, head.points, kernel[1], kernel[0], JITTER)
+    B = tf.matmul(phi[None], _lower(head.factor))  # [C, n, P]
+    return tf.matmul(phi, head.mean), tf.transpose(tf.reduce_sum(B * B, 2)), residual
+
+
+def margin_loss(mean: Any, share: Any, residual: Any, codes: Any, tau: Any) -> Any:
+    """[n] minus the objective's term of each row: tempered maximum over rivals of g.
+
+    Args:
+        mean: [n, C].
+        share: [n, C] q's share of the variance.
+        residual: [n] what the points leave open.
+        codes: [n] true classes.
+        tau: temperature over rivals.
+    """
+    one_hot = tf.one_hot(codes, tf.shape(mean)[1], dtype=mean.dtype)
+    hinge = rival_hinges(mean, share + residual[:, None], one_hot, tf)
+    return tempered_maximum(without_own(hinge.bound, one_hot, tf), tau)
+
+
+def head_kl(head: Head) -> Any:
+    """KL(q || p) over all classes."""
+    return kl(head.mean, _lower(head.factor))

@@ -6,14 +6,13 @@ is plain arrays that copy, pickle and save exactly. The output of every network 
 a LayerNorm without parameters: it keeps the features of a large-margin head at one length, where a
 single length scale means something.
 
-The large-margin head in front of it is in `network_head`, what trains and runs both in
-`network_training`.
+What trains and runs it, with the large-margin head in front of it, is in `network_training`.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -32,65 +31,26 @@ Shape = tuple[int, ...]
 Weights = tuple[Array, ...]
 
 
-def _mlp(seed: Iterator[int]) -> list[Any]:
-    return [layers.Flatten(), _dense(128, seed), _dense(64, seed)]
+def stacked(seed: Iterator[int], parts: Sequence[Sequence[Any]]) -> list[Any]:
+    """Layers as a table of networks describes them.
+
+    Args:
+        seed: of the kernels.
+        parts: ("convolution", filters, size, padding), ("pooling",), ("flat",) or ("dense", units) each.
+    """
+    makers = {
+        "convolution": lambda filters, size, padding: layers.Conv2D(
+            filters, size, padding=padding, activation="relu", kernel_initializer=_he_uniform(seed)
+        ),
+        "pooling": layers.MaxPooling2D,
+        "flat": layers.Flatten,
+        "dense": lambda units: layers.Dense(units, activation="relu", kernel_initializer=_he_uniform(seed)),
+    }
+    return [makers[kind](*sizes) for kind, *sizes in parts]
 
 
-def _small(seed: Iterator[int]) -> list[Any]:
-    return [
-        _conv(16, 3, seed),
-        layers.MaxPooling2D(),
-        _conv(32, 3, seed),
-        layers.MaxPooling2D(),
-        layers.Flatten(),
-        _dense(64, seed),
-    ]
-
-
-def _middle(seed: Iterator[int]) -> list[Any]:
-    return [
-        _conv(32, 3, seed),
-        layers.MaxPooling2D(),
-        _conv(64, 3, seed),
-        layers.MaxPooling2D(),
-        layers.Flatten(),
-        _dense(128, seed),
-    ]
-
-
-def _papers_mnist(seed: Iterator[int]) -> list[Any]:
-    return [
-        _conv(32, 5, seed, "valid"),
-        _conv(64, 3, seed, "valid"),
-        layers.MaxPooling2D(),
-        layers.Flatten(),
-        _dense(1024, seed),
-        _dense(100, seed),
-    ]
-
-
-def _papers_cifar(seed: Iterator[int]) -> list[Any]:
-    return [
-        _conv(128, 3, seed, "valid"),
-        _conv(128, 3, seed, "valid"),
-        layers.MaxPooling2D(),
-        _conv(128, 3, seed, "valid"),
-        layers.MaxPooling2D(),
-        layers.Flatten(),
-        _dense(256, seed),
-        _dense(100, seed),
-    ]
-
-
-def _conv(filters: int, size: int, seed: Iterator[int], padding: Literal["valid", "same"] = "same") -> Any:
-    start = keras.initializers.HeUniform(seed=next(seed))
-    return layers.Conv2D(filters, size, padding=padding, activation="relu", kernel_initializer=start)
-
-
-def _dense(units: int, seed: Iterator[int]) -> Any:
-    return layers.Dense(
-        units, activation="relu", kernel_initializer=keras.initializers.HeUniform(seed=next(seed))
-    )
+def _he_uniform(seed: Iterator[int]) -> Any:
+    return keras.initializers.HeUniform(seed=next(seed))
 
 
 NETWORKS: Registry[Entry] = Registry(
@@ -105,8 +65,11 @@ def _seeds(seed: int) -> Iterator[int]:
 
 
 def _build(network: str, input_shape: Shape, seed: int) -> Any:
-    builder = load_own(network, "network") if ":" in network else NETWORKS[network].load()
-    parts = builder(_seeds(seed))
+    if ":" in network:
+        parts = load_own(network, "network")(_seeds(seed))
+    else:
+        entry = NETWORKS[network]
+        parts = entry.load()(_seeds(seed), **entry.options)
     try:
         model = keras.Sequential([keras.Input(input_shape), *parts])
     except ValueError as error:

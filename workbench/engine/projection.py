@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, solve_triangular
 
-from workbench.arrays import Cache, Floats, digest
+from workbench.arrays import Cache, Floats, digest, slices
 from workbench.engine.kernels import GPflowKernel, Kernel
 from workbench.errors import InputError
 
@@ -94,8 +94,7 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Floats:
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.empty(size + ALIGNMENT, dtype=np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
-    result: Floats = raw[start : start + size].view(dtype).reshape(shape)
-    return result
+    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 def times_triangular(K: Floats, whitener: Floats) -> Floats:
@@ -128,8 +127,7 @@ def project(X: Floats, basis: Basis, kernel: Kernel) -> tuple[Floats, Floats]:
     points = basis.points.astype(X.dtype, copy=False)
     whitener = basis.whitener.astype(X.dtype, copy=False)
     Phi = aligned((len(X), len(points)), X.dtype)
-    for start in range(0, len(X), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for rows in slices(len(X), CHUNK):
         Phi[rows] = times_triangular(kernel(X[rows], points), whitener)
     residual = kernel.diagonal(X) - np.einsum("np,np->n", Phi, Phi)
     return Phi, np.maximum(residual, 0.0, out=residual)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_expit, ndtr
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, slices
 
 NODES = 32  # Gauss-Hermite, per class
 FEW = 20  # where no deviation is above 2
@@ -92,9 +92,9 @@ def _shares(
         group = np.flatnonzero((sizes == size) & (kinds == kind))
         numbers = C * (len(_EDGES) if kind == 2 else len(x))
         share = max(1, _CHUNK // (numbers * int(size)))
-        for first in range(0, len(group), share):
-            rows = group[first : first + share]
-            low, *limits = (part[rows, None] for part in (ends[0], *reach))
+        for part in slices(len(group), share):
+            rows = group[part]
+            low, *limits = (end[rows, None] for end in (ends[0], *reach))
             log_a = log_of(mean[rows, :, None] + deviation[rows, :, None] * x)  # [n, C, Q]
             # beyond 700 the inner exponential is zero either way
             start = np.exp(np.minimum(log_a - low[:, None], 700.0))[:, :, None]

@@ -26,47 +26,35 @@ import numpy as np
 import tensorflow as _tensorflow
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.engine.adam import AdamState, adam_step
+from workbench.engine.adam import AdamState, adam_step, in_shares
 from workbench.engine.fitting import FitResult
 from workbench.engine.kernels import stationary
 from workbench.engine.likelihoods.softmax import robust_max_term, wins
 from workbench.engine.networks import Shape, forward, layer_norm, n_features, template
-from workbench.errors import InputError
 from workbench.progress import FitCallback
 
 # its type stubs do not know AutoGraph's loops
 tf: Any = _tensorflow
 
 DENSE = "mlp"  # the registered network of dense layers
-NODES = 20
 LEAST_SHARE = 10  # steps a call: what a call costs besides is a millisecond or two
 FLOOR = 1e-9  # least variance of Q
 _SINGULAR = 1e-13  # relative to the largest squared singular value: below, rounding
 
 
-class Mean(NamedTuple):
-    """The network mean of Q.
+class State(NamedTuple):
+    """Everything training moves: the network mean of Q, and its covariances.
 
     Attributes:
         weights: float32 arrays of the network, in its order.
         kernel: [d, C] float64, the last layer.
         bias: [C] float64.
+        root: [C, P, P] lower triangular L_j.
     """
 
     weights: tuple[Array, ...]
     kernel: Array
     bias: Array
-
-
-class State(NamedTuple):
-    """Everything training moves.
-
-    Attributes:
-        mean: the network.
-        root: [C, P, P] lower triangular L_j.
-    """
-
-    mean: Mean
     root: Array
 
 
@@ -225,7 +213,7 @@ def data_term(mean: Any, variance: Any, codes: Any, epsilon: Any) -> Any:
         epsilon: share of wrong labels.
     """
     targets = tf.one_hot(codes, tf.shape(mean)[1], dtype=mean.dtype)
-    return robust_max_term(wins(mean, variance, targets, NODES), epsilon, tf.shape(mean)[1])
+    return robust_max_term(wins(mean, variance, targets), epsilon, tf.shape(mean)[1])
 
 
 # ---------------------------------------------------------------------------------- training
@@ -250,7 +238,7 @@ def start(
     root = np.linalg.cholesky(inverse.T @ inverse)
     rng = np.random.default_rng([seed, 0x3A57])
     kernel = rng.normal(size=(n_features, n_classes)) / n_features
-    return State(Mean(tuple(weights), kernel, np.zeros(n_classes)), np.tile(root, (n_classes, 1, 1)))
+    return State(tuple(weights), kernel, np.zeros(n_classes), np.tile(root, (n_classes, 1, 1)))
 
 
 def _dense_forward(weights: Sequence[Any], scaled: Any) -> Any:
@@ -423,33 +411,25 @@ def train(
         InputError: training diverged.
     """
     run = compiled(network, input_shape, printed)
-    values: Any = tuple(tf.convert_to_tensor(v) for v in (*state.mean.weights, *state.mean[1:], state.root))
-    adam: Any = AdamState.start([v.numpy() for v in values])
     N = len(data.codes)
     tensors = Rows(*(tf.convert_to_tensor(v) for v in (*data[:3], data.codes.astype(np.int32))))
     # float64 as they are: a Python number would become a float32
     terms = Terms(Prior(*map(np.float64, prior)), np.float64(weight / N), np.float64(epsilon))
-    share, count = max(LEAST_SHARE, -(-len(rows) // 50)), 0
-    best, keep = np.inf, values
-    trace: list[float] = []
-    stopped = False
-    while count < len(rows):
-        part = slice(count, min(count + share, len(rows)))
+    share, count, stopped = max(LEAST_SHARE, -(-len(rows) // 50)), 0, False
+    best, trace = np.inf, list[float]()
+    keep: Any = ()
+
+    def take(values: Any, adam: Any, part: slice) -> Any:
         steps = Steps(rows[part].astype(np.int32), rates[part].astype(np.float32), np.int32(n_sub))
-        try:
-            values, adam, total = run(values, adam, tensors, steps, terms)
-            loss = float(total) / (part.stop - count)
-        except tf.errors.InvalidArgumentError:  # eigenvalues of a matrix that is not finite
-            loss = np.nan
-        if not np.isfinite(loss):
-            raise InputError("Training diverged (the loss is not a number); lower the learning rates.")
+        return run(values, adam, tensors, steps, terms)
+
+    for values, loss, count in in_shares(take, (*state.weights, *state[1:]), len(rows), share):
         trace.append(loss)
-        count = part.stop
-        if trace[-1] <= best:
-            best, keep = trace[-1], values
-        stopped = callback is not None and bool(callback(count / len(rows), -N * trace[-1]))
+        if loss <= best:
+            best, keep = loss, values
+        stopped = callback is not None and bool(callback(count / len(rows), -N * loss))
         if stopped:
             break
-    arrays = [v.numpy() for v in keep]
-    after = State(Mean(tuple(arrays[:-3]), arrays[-3], arrays[-2]), np.tril(arrays[-1]))
+    *weights, kernel, bias, root = (v.numpy() for v in keep)
+    after = State(tuple(weights), kernel, bias, np.tril(root))
     return FitResult(after, -N * best, -N * np.asarray(trace), count, stopped)

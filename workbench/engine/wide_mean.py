@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.engine.augmentation import (
     AugmentedHinge,
     augmented_hinge,
@@ -95,9 +95,9 @@ def variances(phi: Floats, roots: Floats) -> Floats:
     C, P = roots.shape[:2]
     stacked = roots.reshape(C * P, P).T.astype(phi.dtype, copy=False)
     V = np.empty((len(phi), C), dtype=phi.dtype)
-    for start in range(0, len(phi), CHUNK):
-        half = (phi[start : start + CHUNK] @ stacked).reshape(-1, C, P)
-        V[start : start + CHUNK] = np.einsum("ncp,ncp->nc", half, half)
+    for rows in slices(len(phi), CHUNK):
+        half = (phi[rows] @ stacked).reshape(-1, C, P)
+        V[rows] = np.einsum("ncp,ncp->nc", half, half)
     return V
 
 
@@ -288,8 +288,7 @@ def leverages(
         factor, info = potrf(H.T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             raise LinAlgError("the curvature of the objective is not positive")
-        solved: Floats = trtrs(factor, columns, lower=1)[0]
-        return solved
+        return trtrs(factor, columns, lower=1)[0]
 
     for c in range(n_classes):
         places = np.flatnonzero(wanted[:, c])
@@ -310,8 +309,7 @@ def leverages(
             products = _products(columns, places.size) - _products(solved, places.size)
         else:
             H = np.eye(phi.shape[1], dtype=phi.dtype)
-            for begin in range(0, len(rows), _BLOCK):
-                part = slice(begin, begin + _BLOCK)
+            for part in slices(len(rows), _BLOCK):
                 A = root[part] * phi[rows[part]]
                 H += A.T @ A
             products = _products(whitened(H, columns), places.size)

@@ -212,12 +212,11 @@ def write_report(
         if report.cost:
             lines += [f"A full run costs {report.cost}.", ""]
     lines += ["## What the paper says and what came out", ""]
-    lines += ["| claim | paper | ours | verdict |", "| --- | --- | --- | --- |"]
-    capped = bool(report.caps)
-    for finding in report.findings:
-        cells = (finding.claim, finding.paper, finding.ours, finding.verdict(capped))
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    lines += ["", RULE, ""]
+    verdicts = [finding.verdict(bool(report.caps)) for finding in report.findings]
+    cells = [
+        (f.claim, f.paper, f.ours, verdict) for f, verdict in zip(report.findings, verdicts, strict=True)
+    ]
+    lines += [*_markdown(("claim", "paper", "ours", "verdict"), cells), "", RULE, ""]
     for finding in report.findings:
         lines.append(f"- {finding.claim}")
         lines += [
@@ -227,7 +226,9 @@ def write_report(
     lines.append("")
     for table in report.tables:
         write_whole(place / "tables" / f"{table.name}.csv", csv_text(table.columns, table.rows))
-        lines += [f"## {table.title}", "", *_markdown(table), ""]
+        lines += [f"## {table.title}", "", *_markdown(table.columns, table.rows[: table.shown]), ""]
+        if len(table.rows) > table.shown:
+            lines += [f"{len(table.rows) - table.shown} more rows in tables/{table.name}.csv.", ""]
     undrawn = write_figures(report.figures, place / "figures") if report.figures else []
     for figure in report.figures:
         lines += [f"## {figure.title}", ""]
@@ -249,14 +250,10 @@ def write_report(
         "caps": report.caps,
         "notes": report.notes,
         "findings": [
-            {
-                "claim": f.claim,
-                "paper": f.paper,
-                "ours": f.ours,
-                "verdict": f.verdict(capped),
-                "conditions": [{"text": c.text, "holds": bool(c.holds)} for c in f.conditions],
-            }
-            for f in report.findings
+            vars(finding)
+            | {"verdict": verdict}
+            | {"conditions": [{"text": c.text, "holds": c.holds} for c in finding.conditions]}
+            for finding, verdict in zip(report.findings, verdicts, strict=True)
         ],
     }
     write_whole(place / "report.json", json_text(document))
@@ -301,13 +298,10 @@ def _png(figure: Figure) -> bytes:
         return b""
 
 
-def _markdown(table: Table) -> list[str]:
-    lines = ["| " + " | ".join(_cell(c) for c in table.columns) + " |"]
-    lines.append("| " + " | ".join("---" for _ in table.columns) + " |")
-    lines += ["| " + " | ".join(_cell(v) for v in row) + " |" for row in table.rows[: table.shown]]
-    if len(table.rows) > table.shown:
-        lines += ["", f"{len(table.rows) - table.shown} more rows in tables/{table.name}.csv."]
-    return lines
+def _markdown(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Lines of a table."""
+    cells = [map(_cell, columns), ("---" for _ in columns), *(map(_cell, row) for row in rows)]
+    return ["| " + " | ".join(line) + " |" for line in cells]
 
 
 def _cell(value: Any) -> str:
@@ -542,13 +536,13 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 @cache
 def code_hash(folder: Path = PACKAGE) -> str:
-    """Twelve digits of a hash of all Python and JSON files of the package: the program that a figure is of.
+    """Twelve digits of a hash of the package's Python, JSON and TOML files: the program that a figure is of.
 
     Args:
         folder: of the package.
     """
     digest = sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".json") and p.is_file()):
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".json", ".toml") and p.is_file()):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
         digest.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return digest.hexdigest()[:12]

@@ -2,8 +2,8 @@
 
 from workbench.classifiers.argmax import argmax_probabilities
 from workbench.policies.belief import Belief
-from workbench.policies.choose import query, utilities
 from workbench.policies.registry import POLICIES, PolicyEntry
+from workbench.policies.selection import query, utilities
 from workbench.policies.variation import top_variation_ratio, variation_ratio
 
 __all__ = [

@@ -80,7 +80,7 @@ class WorkbenchStrategy(SingleAnnotatorPoolQueryStrategy):
             indices [batch_size]; with `return_utilities` also utilities [batch_size, N], NaN where an
             item was no candidate (or was ruled out by bounds without being computed).
         """
-        from workbench.policies.choose import query
+        from workbench.policies.selection import query
 
         X, y, candidates, batch_size, return_utilities = self._validate_data(
             X, y, candidates, batch_size, return_utilities, reset=True
@@ -178,8 +178,7 @@ def from_activeml(strategy: Any, classifier: Any = None, **options: Any) -> Sele
                 f"scikit-activeml's {name} cannot work with what our model believes: {error} "
                 "Give it a model of its own: from_activeml(strategy, classifier=...)."
             ) from error
-        picked: Ints = rows[np.asarray(answer, dtype=np.int64)]
-        return picked
+        return rows[np.asarray(answer, dtype=np.int64)]
 
     select.__name__ = name
     return select

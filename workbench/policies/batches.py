@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.policies.rowwise import bald, entropy_of, margin
 from workbench.policies.variation import best_first
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from workbench.arrays import Floats, Ints
-    from workbench.policies.belief import Belief
+    from workbench.policies.belief import Belief, PolicyFn
 
 _MOST = 50_000  # rows that selectors without utilities look at
 _LANDMARKS = 64
@@ -66,14 +67,12 @@ def k_means(belief: Belief, k: int, rng: Generator) -> Ints:
     return candidates[selection]
 
 
-def _utilities(belief: Belief, rng: Generator) -> Floats:
+def _utilities(belief: Belief, rng: Generator, policy: PolicyFn = margin) -> Floats:
     if belief.utilities is not None:
         return belief.utilities
-    from workbench.policies.rowwise import margin
-
     values = np.full(len(belief), np.nan)
     askable = belief.askable
-    values[askable] = margin(belief, rng)[askable]
+    values[askable] = policy(belief, rng)[askable]
     return values
 
 
@@ -93,7 +92,7 @@ def covariance(belief: Belief, k: int, rng: Generator) -> Ints:
     """
     candidates = best_first(_utilities(belief, rng), max(50, 5 * k), rng)
     factors, residual = posterior_factors(belief, candidates)
-    selection = _greedy_determinant(factors, residual, min(k, len(candidates)), first=0)
+    selection = _greedy_determinant(factors, residual, min(k, len(candidates)))
     return candidates[selection]
 
 
@@ -119,7 +118,7 @@ def determinantal(belief: Belief, k: int, rng: Generator) -> Ints:
     factors, residual = posterior_factors(belief, candidates)
     scale = quality / np.sqrt(np.einsum("np,np->n", factors, factors) + residual)
     selection = _greedy_determinant(
-        factors * scale[:, None], residual * scale**2, min(k, len(candidates)), first=0, jitter=1e-9
+        factors * scale[:, None], residual * scale**2, min(k, len(candidates)), jitter=1e-9
     )
     return candidates[selection]
 
@@ -209,14 +208,8 @@ def batch_bald(belief: Belief, k: int, rng: Generator) -> Ints:
         [k] indices in the order chosen.
     """
     from workbench.classifiers.calibration import softmax
-    from workbench.policies.rowwise import bald, entropy_of
 
-    utilities = belief.utilities
-    if utilities is None:
-        utilities = np.full(len(belief), np.nan)
-        askable = belief.askable
-        utilities[askable] = bald(belief, rng)[askable]
-    candidates = best_first(utilities, max(300, 5 * k), rng)
+    candidates = best_first(_utilities(belief, rng, bald), max(300, 5 * k), rng)
     latent = belief.latent
     assert latent is not None  # the registry says that latents are needed
     mean = np.asarray(latent.mean[candidates], dtype=np.float64)
@@ -273,8 +266,7 @@ def _joint_draws(belief: Belief, rows: Ints, n_classes: int, rng: Generator) -> 
     shared = np.matmul(factors, rng.standard_normal((_DRAWS, factors.shape[1], n_classes)))
     noise = rng.standard_normal(shared.shape)
     noise *= np.sqrt(residual / total)[:, None]
-    result: Floats = shared + noise
-    return result
+    return shared + noise
 
 
 def posterior_factors(belief: Belief, rows: Ints, noise: float = _NOISE) -> tuple[Floats, Floats]:
@@ -306,14 +298,15 @@ def posterior_factors(belief: Belief, rows: Ints, noise: float = _NOISE) -> tupl
     return np.ascontiguousarray(factors), np.maximum(prior - squares[: len(rows)], 1e-6 * prior)
 
 
-def _greedy_determinant(
-    factors: Floats, residual: Floats, k: int, *, first: int, jitter: float | None = None
-) -> list[int]:
-    """Items of greedily largest determinant of A A' + diag(r): partial Cholesky with pivoting, O(nP) each."""
+def _greedy_determinant(factors: Floats, residual: Floats, k: int, jitter: float | None = None) -> list[int]:
+    """Items of greedily largest determinant of A A' + diag(r) beside the first.
+
+    By partial Cholesky with pivoting, O(nP) each.
+    """
     variance = np.einsum("np,np->n", factors, factors) + residual
     noise = _NOISE * float(variance.max()) if jitter is None else jitter
     columns = np.empty((k, len(factors)))
-    selection = [first]
+    selection = [0]
     while len(selection) < k:
         t, j = len(selection) - 1, selection[-1]
         column = factors @ factors[j]
@@ -369,16 +362,12 @@ def _projection(belief: Belief, rows: Ints) -> Floats:
     is_apart = between > 1e-12 * max(float((landmarks * landmarks).sum(axis=1).max(initial=0.0)), 1e-300)
     scale = float(np.median(between[is_apart])) if is_apart.any() else 1.0
     root = cholesky(np.exp(-between / scale) + 1e-6 * np.eye(len(landmarks)), lower=True)
-    result: Floats = solve_triangular(
-        root, np.exp(-_squared_distances(landmarks, points) / scale), lower=True
-    ).T
-    return result
+    return solve_triangular(root, np.exp(-_squared_distances(landmarks, points) / scale), lower=True).T
 
 
 def _squared_distances(A: Floats, B: Floats) -> Floats:
     squares = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1) - 2.0 * (A @ B.T)
-    result: Floats = np.maximum(squares, 0.0)
-    return result
+    return np.maximum(squares, 0.0)
 
 
 def _sample(rows: Ints, rng: Generator) -> Ints:

@@ -55,8 +55,7 @@ def expected_error_reduction(belief: Belief, rng: Generator) -> Floats:
     def drop(lookahead: LookAhead) -> Floats:
         error = np.minimum(lookahead.after, 1.0 - lookahead.after).mean(axis=2)  # [2, m]
         baseline = np.minimum(lookahead.before, 1.0 - lookahead.before).mean()
-        result: Floats = baseline - (lookahead.chance * error).sum(axis=0)
-        return result
+        return baseline - (lookahead.chance * error).sum(axis=0)
 
     return _among_the_closest(belief, rng, drop)
 
@@ -71,8 +70,7 @@ def epig(belief: Belief, rng: Generator) -> Floats:
     def information(lookahead: LookAhead) -> Floats:
         mixed = (lookahead.chance[:, :, None] * lookahead.after).sum(axis=0)  # [m, t]
         expected = (lookahead.chance[:, :, None] * _entropy(lookahead.after)).sum(axis=0)
-        result: Floats = (_entropy(mixed) - expected).mean(axis=1)
-        return result
+        return (_entropy(mixed) - expected).mean(axis=1)
 
     return _among_the_closest(belief, rng, information)
 
@@ -129,13 +127,11 @@ def _gap_covariance(belief: Belief, rows: Ints, targets: Ints, pair: Ints, far_p
         per_class = near[:, :, None] * far[:, None, :] * alike
     unit = np.eye(mean.shape[1])
     e, e_far = (unit[codes[:, 0]] - unit[codes[:, 1]] for codes in (pair, far_pair))
-    result: Floats = np.einsum("mc,tc,cmt->mt", e, e_far, per_class)
-    return result
+    return np.einsum("mc,tc,cmt->mt", e, e_far, per_class)
 
 
 def _entropy(p: Floats) -> Floats:
     """Of a yes with probability p, in nats."""
     from scipy.special import entr
 
-    result: Floats = entr(p) + entr(1.0 - p)
-    return result
+    return entr(p) + entr(1.0 - p)

@@ -126,18 +126,22 @@ def is_selector(function: Any) -> bool:
     return sum(p.kind in positional and p.default is p.empty for p in parameters) == 3
 
 
-def find(policy: str) -> tuple[PolicyEntry | None, Any]:
-    """A policy or selector by registry name (another package's, too) or by "module:function".
+def find(policy: Any) -> tuple[PolicyEntry | None, Any]:
+    """A policy or selector by registry name (another package's, too), by "module:function", or itself.
 
     Args:
-        policy: the name.
+        policy: the name, or the function.
 
     Returns:
-        Its entry (None for "module:function") and the function.
+        Its entry (None for code of one's own) and the function.
 
     Raises:
-        InputError: no such name, or nothing to import there.
+        InputError: no such name, nothing to import there, or no function.
     """
+    if not isinstance(policy, str):
+        if callable(policy):
+            return None, policy
+        raise InputError(f"A policy is a name, 'package.module:function' or a function; got {policy!r}.")
     entry = None if ":" in policy else POLICIES[policy]
     function = load_code(policy) if entry is None else entry.load()
     if isinstance(function, PolicyEntry):  # what an entry point may name

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.classifiers.argmax import check_moments
 from workbench.classifiers.calibration import softmax
 from workbench.errors import InputError
@@ -17,7 +18,6 @@ from workbench.policies.variation import variation_ratio as _variation_ratio
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from workbench.arrays import Array, Floats, Ints
     from workbench.classifiers.latent import Latent
     from workbench.policies.belief import Belief
 
@@ -34,8 +34,7 @@ def entropy_of(probabilities: Floats) -> Floats:
         [...].
     """
     safe = np.where(probabilities == 0, 1.0, probabilities)  # what is no number stays none
-    result: Floats = -(safe * np.log(safe)).sum(axis=-1)
-    return result
+    return -(safe * np.log(safe)).sum(axis=-1)
 
 
 def latent_of(belief: Belief) -> Latent:
@@ -94,8 +93,7 @@ def margin_in_deviations(belief: Belief, rng: Generator) -> Floats:
     gap, spread, _ = leading_pair(*latent_of(belief))
     with np.errstate(divide="ignore", invalid="ignore"):
         z = gap / np.sqrt(spread)
-    result: Floats = ndtr(-np.where(np.isnan(z), 0.0, z))  # an exact tie without any uncertainty
-    return result
+    return ndtr(-np.where(np.isnan(z), 0.0, z))  # an exact tie without any uncertainty
 
 
 def leading_pair(mean: Array, variance: Array) -> tuple[Floats, Floats, Ints]:
@@ -121,8 +119,7 @@ def _gap(scores: Array) -> Floats:
     result: Floats = np.zeros(len(scores))
     if scores.shape[1] < 2:
         return result
-    for start in range(0, len(scores), _ROWS):  # what is copied stays in the cache
-        rows = slice(start, start + _ROWS)
+    for rows in slices(len(scores), _ROWS):  # what is copied stays in the cache
         part = np.asarray(scores[rows], dtype=np.float64)
         top = np.partition(part, scores.shape[1] - 2, axis=1)[:, -2:]
         np.subtract(top[:, 1], top[:, 0], out=result[rows])
@@ -131,8 +128,7 @@ def _gap(scores: Array) -> Floats:
 
 def least_confident(belief: Belief, rng: Generator) -> Floats:
     """One minus the largest class probability [N]."""
-    result: Floats = 1.0 - np.asarray(belief.probabilities, dtype=np.float64).max(axis=1)
-    return result
+    return 1.0 - np.asarray(belief.probabilities, dtype=np.float64).max(axis=1)
 
 
 _DRAWS = 1024
@@ -155,10 +151,10 @@ def bald(belief: Belief, rng: Generator) -> Floats:
     draws = ndtri(np.clip(points, 1e-12, 1.0 - 1e-12)).T.astype(np.float32)
     out = np.empty(n)
     chunk = max(1, (1 << 17) // draws.size)  # what is drawn for them stays in the cache
-    for start in range(0, n, chunk):
-        mu = np.asarray(mean[start : start + chunk], dtype=np.float64)
+    for rows in slices(n, chunk):
+        mu = np.asarray(mean[rows], dtype=np.float64)
         mu = belief.temperature * (mu - mu.max(axis=1, keepdims=True))
-        sd = belief.temperature * np.sqrt(np.asarray(variance[start : start + chunk], dtype=np.float64))
+        sd = belief.temperature * np.sqrt(np.asarray(variance[rows], dtype=np.float64))
         order = np.argsort(-(mu + 1.5 * sd), axis=1)
         first, spread = (np.take_along_axis(of, order, axis=1).astype(np.float32) for of in (mu, sd))
         f = first[:, :, None] + spread[:, :, None] * draws
@@ -168,15 +164,14 @@ def bald(belief: Belief, rng: Generator) -> Floats:
         # the entropy of softmax(f) is log sum exp f less the mean of f
         mean_entropy = (np.log(total) - (p * f).sum(axis=1) / total).mean(axis=1, dtype=np.float64)
         p /= total[:, None, :]
-        out[start : start + chunk] = entropy_of(p.mean(axis=2, dtype=np.float64)) - mean_entropy
+        out[rows] = entropy_of(p.mean(axis=2, dtype=np.float64)) - mean_entropy
     out[~np.asarray(variance).any(axis=1)] = 0.0  # exactly, where nothing is uncertain
     return np.maximum(out, 0.0)
 
 
 def variance(belief: Belief, rng: Generator) -> Floats:
     """Mean over classes of the latent functions' predictive variance [N]."""
-    result: Floats = np.asarray(latent_of(belief).variance, dtype=np.float64).mean(axis=1)
-    return result
+    return np.asarray(latent_of(belief).variance, dtype=np.float64).mean(axis=1)
 
 
 def random_order(belief: Belief, rng: Generator) -> Floats:

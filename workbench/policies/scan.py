@@ -422,14 +422,11 @@ def _squared_edges(edges: Floats) -> Floats:
     from scipy.special import ndtri
 
     inner = ndtri(np.minimum(edges[1:-1], 0.5)) ** 2
-    result: Floats = np.concatenate([[0.0], inner[::-1], [np.inf]])
-    return result
+    return np.concatenate([[0.0], inner[::-1], [np.inf]])
 
 
 def _streaming_policy(policy: str | PolicyFn) -> tuple[PolicyEntry | None, Any]:
-    entry, function = find(policy) if isinstance(policy, str) else (None, policy)
-    if not callable(function):
-        raise InputError(f"A policy is a name, 'package.module:function' or a function; got {policy!r}.")
+    entry, function = find(policy)
     if (entry is not None and not entry.rowwise) or is_selector(function):
         raise InputError(
             f"{policy!r} compares items with each other, so it cannot stream over a pool. Score with a "

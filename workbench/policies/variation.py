@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.classifiers.argmax import argmax_mass, check_moments
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from workbench.arrays import Array, Floats, Ints
 
 _ROWS = 1 << 13
 # Numbers looked at together: in float32 a temporary stays under 128 KB, which the allocator reuses.
@@ -48,8 +48,7 @@ def variation_ratio(
     if samples is not None:
         return _sampled(mean, variance, samples, rng)
     out = np.empty(len(mean), dtype=np.float64)
-    for start in range(0, len(mean), _ROWS):
-        rows = slice(start, start + _ROWS)
+    for rows in slices(len(mean), _ROWS):
         out[rows] = exact_rows(mean[rows].astype(np.float64), np.sqrt(variance[rows].astype(np.float64)))
     return out
 
@@ -72,8 +71,7 @@ def exact_rows(mean: Floats, deviation: Floats) -> Floats:
     # The bounds hold for the true value: they repair the last digits of the integral's tails, so
     # that even items of vanishing variation ratio keep their order.
     low, high = bounds(mean, deviation)
-    result: Floats = np.clip(value, low, high)
-    return result
+    return np.clip(value, low, high)
 
 
 def bounds(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
@@ -239,12 +237,11 @@ def _upper_bounds(mean: Array, variance: Array, rows: Ints) -> Floats:
     high = np.full(len(rows), np.inf)
     if n_classes <= _QUICK_SLACK[-1][0]:
         size = _CELLS // n_classes
-        for start in range(0, len(rows), size):
-            part = slice(start, start + size)
+        for part in slices(len(rows), size):
             high[part] = _quick_bounds(mean[rows[part]], variance[rows[part]])
     open_ = np.flatnonzero(~np.isfinite(high))
-    for start in range(0, len(open_), _ROWS):
-        block = open_[start : start + _ROWS]
+    for part in slices(len(open_), _ROWS):
+        block = open_[part]
         high[block] = bounds(*_precise(mean, variance, rows[block]))[1]
     return high
 
@@ -309,8 +306,8 @@ def smallest_margin(mean: Array, variance: Array) -> Floats:
     out = np.empty(n, dtype=mean.dtype if mean.dtype.kind == "f" else np.float64)
     size = max(1, _CELLS * 4 // (n_classes * mean.dtype.itemsize))
     offsets = np.arange(size) * n_classes
-    for start in range(0, n, size):
-        mu, v = mean[start : start + size], variance[start : start + size]
+    for rows in slices(n, size):
+        mu, v = mean[rows], variance[rows]
         best = mu.argmax(axis=1)
         best += offsets[: len(mu)]
         gap = np.subtract(mu, mu.take(best)[:, None], order="C")  # ravel below must be a view
@@ -320,7 +317,7 @@ def smallest_margin(mean: Array, variance: Array) -> Floats:
             gap /= spread
         gap.ravel()[best] = np.inf
         # the smallest over classes: far faster along the long axis
-        np.minimum.reduce(gap.T.copy(), axis=0, out=out[start : start + size])
+        np.minimum.reduce(gap.T.copy(), axis=0, out=out[rows])
     out[np.isnan(out)] = 0.0  # a tie without any uncertainty
     return out
 
@@ -346,7 +343,7 @@ def _screen(squared: Floats, k: int, n_classes: int, threshold: float) -> tuple[
     return np.flatnonzero(squared <= ndtri(share) ** 2 * (1 + 2e-5) + 1e-12), bar
 
 
-def best_first(values: Floats, k: int, rng: Generator | None = None) -> Ints:
+def best_first(values: Floats, k: int, rng: Generator | None) -> Ints:
     """Indices of the k largest values, best first; NaN never.
 
     Args:
@@ -372,8 +369,7 @@ def _sampled(mean: Array, variance: Array, samples: int, rng: Generator | None) 
     n, n_classes = mean.shape
     out = np.empty(n)
     chunk = max(1, (1 << 20) // (samples * n_classes))
-    for start in range(0, n, chunk):
-        rows = slice(start, start + chunk)
+    for rows in slices(n, chunk):
         mu, sd = mean[rows].astype(np.float64), np.sqrt(variance[rows].astype(np.float64))
         draws = rng.standard_normal((len(mu), samples, n_classes))
         draws *= sd[:, None, :]

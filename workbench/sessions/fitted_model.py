@@ -18,7 +18,7 @@ from workbench.errors import InputError
 from workbench.metrics.checks import check_sums
 from workbench.policies import POLICIES, Belief
 from workbench.policies.belief import belief_of
-from workbench.policies.effective import EffectivePolicy, effective_policy
+from workbench.policies.default_policy import EffectivePolicy, effective_policy
 from workbench.pools.neighbours.graph import Seen
 from workbench.pools.pool import IdsAt, Pool
 from workbench.sessions.smoothing import Smoothing

@@ -13,7 +13,7 @@ from workbench.documents.runs import RunSettings
 from workbench.guesses import Guess, guesses_of, stacked
 from workbench.policies import query
 from workbench.policies.belief import Belief, PolicyFn, Query, Selector
-from workbench.policies.effective import DEFAULT_POLICY, mix_uniform
+from workbench.policies.default_policy import DEFAULT_POLICY, mix_uniform
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback

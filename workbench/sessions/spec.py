@@ -11,7 +11,7 @@ import numpy as np
 from workbench.documents.checking import Name, Seed, Word, checked_settings, plain
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
-from workbench.policies.effective import DEFAULT_POLICY
+from workbench.policies.default_policy import DEFAULT_POLICY
 from workbench.pools.pool import Pool
 from workbench.registry import from_file, typed
 from workbench.sessions.drawing import parse_initial

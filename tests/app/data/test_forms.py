@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.app.data import forms
-from workbench.policies.effective import DEFAULT_POLICY, Suggestion
+from workbench.policies.default_policy import DEFAULT_POLICY, Suggestion
 from workbench.sessions import Session
 
 OFFERED = ("random", "entropy-of-means", DEFAULT_POLICY)

@@ -18,7 +18,7 @@ from workbench.documents.checking import limit_of, settings_of
 from workbench.documents.projects import WORTH, ProjectSettings
 from workbench.errors import InputError
 from workbench.policies import POLICIES
-from workbench.policies.effective import DEFAULT_POLICY, suggested
+from workbench.policies.default_policy import DEFAULT_POLICY, suggested
 from workbench.pools.pool import Kind
 from workbench.store import Store
 

@@ -17,6 +17,7 @@ from workbench.engine.quadrature import softmax_probabilities
 
 SOFTMAX_NODES = 64
 PROBIT_NODES = 16
+WIN_NODES = 20  # of the quadrature for the probability that the true class is the largest
 EPSILON = 1e-3  # robust-max: GPflow's default share of wrong labels
 
 _TABLE_ROWS = 256  # rows of data with node sets of their own; after that the sets repeat
@@ -76,8 +77,7 @@ class _InChunks(SiteLikelihood):
 
 @cache
 def _of_settings(kind: Any, setting: tuple[Any, ...]) -> _InChunks:
-    likelihood: _InChunks = kind(2, *setting)
-    return likelihood
+    return kind(2, *setting)
 
 
 class _OnNodes(_InChunks):
@@ -174,17 +174,15 @@ class RobustMax(_InChunks):
     Args:
         n_classes: C.
         epsilon: share of wrong labels.
-        nodes: of the quadrature for S.
     """
 
-    def __init__(self, n_classes: int, epsilon: float = EPSILON, nodes: int = 20) -> None:
-        super().__init__(n_classes, nodes, epsilon, nodes)
+    def __init__(self, n_classes: int, epsilon: float = EPSILON) -> None:
+        super().__init__(n_classes, WIN_NODES, epsilon)
         self.epsilon = epsilon
-        self.nodes = nodes
 
     def expectation(self, mean: Any, variance: Any, targets: Any, first: Any = 0) -> Any:
         """[n] expected log-likelihood."""
-        S = wins(mean, variance, targets, self.nodes)
+        S = wins(mean, variance, targets)
         return robust_max_term(S, self.epsilon, tf.shape(mean)[1])
 
     def log_probability(self, F: Any, targets: Any) -> Any:
@@ -210,16 +208,15 @@ def robust_max_term(S: Any, epsilon: Any, n_classes: Any) -> Any:
     return S * tf.math.log(1.0 - epsilon) + (1.0 - S) * tf.math.log(wrong)
 
 
-def wins(mean: Any, variance: Any, targets: Any, nodes: int = 20) -> Any:
+def wins(mean: Any, variance: Any, targets: Any) -> Any:
     """[n] P(f_y is the largest) for the true class y, by Gauss-Hermite in logs.
 
     Args:
         mean: [n, C].
         variance: [n, C], > 0; its square root scales the latents.
         targets: [n, C] one-hot.
-        nodes: of the quadrature.
     """
-    x, log_weight = hermite(nodes, mean.dtype)
+    x, log_weight = hermite(WIN_NODES, mean.dtype)
     s = tf.sqrt(tf.maximum(variance, 1e-10))
     own_values = (
         tf.reduce_sum(targets * mean, 1, keepdims=True) + tf.reduce_sum(targets * s, 1, keepdims=True) * x

@@ -1,6 +1,5 @@
 """From a belief to the items to ask about."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,7 +58,7 @@ def query(
         warnings.append(f"Asked for {k} items; only {askable.size} are left, so all of them are given.")
         k = int(askable.size)
 
-    entry, function = _resolve(policy)
+    entry, function = find(policy)
     if entry is not None:
         check_needs(entry, belief)
         if entry.warning:
@@ -73,7 +72,7 @@ def query(
         spread_by_policy = selector == "top"
     else:
         spread_by_policy = False
-    pick_entry, pick = _resolve(selector)
+    pick_entry, pick = find(selector)
     if not is_selector(pick):
         raise InputError(f"{selector!r} is a policy, not a selector: give it as `policy`.")
     if pick_entry is not None:
@@ -88,7 +87,7 @@ def query(
         return Query(indices, np.full(len(belief), np.nan), tuple(warnings))
     if entry is not None and entry.top and pick_entry is not None and pick_entry.few:
         n_candidates = k if pick_entry is POLICIES["top"] else candidate_count(k)
-        best, values = find_top(entry)(belief, askable, n_candidates, rng)
+        best, values = load_target(entry.top)(belief, askable, n_candidates, rng)
         utilities = np.full(len(belief), np.nan)
         utilities[best] = values
     else:
@@ -113,7 +112,7 @@ def utilities(policy: str | PolicyFn, belief: Belief, rng: Generator) -> Floats:
     Raises:
         InputError: as `query`.
     """
-    entry, function = _resolve(policy)
+    entry, function = find(policy)
     if is_selector(function):
         raise InputError(f"{policy!r} selects batches and gives no utilities.")
     if entry is not None:
@@ -153,12 +152,6 @@ def top_by_variation_ratio(belief: Belief, rows: Ints, k: int, rng: Generator) -
     return rows[best], values
 
 
-def find_top(entry: PolicyEntry) -> Callable[[Belief, Ints, int, Generator], tuple[Ints, Floats]]:
-    """The function behind `entry.top`."""
-    function: Callable[[Belief, Ints, int, Generator], tuple[Ints, Floats]] = load_target(entry.top)
-    return function
-
-
 def check_needs(entry: PolicyEntry, belief: Belief) -> None:
     """Refuse a policy whose model lacks what it needs.
 
@@ -171,14 +164,6 @@ def check_needs(entry: PolicyEntry, belief: Belief) -> None:
             f"{entry.name} needs latent functions with uncertainty, and this classifier gives class "
             f"probabilities only. Use {', '.join(can)}; or a Bayesian classifier."
         )
-
-
-def _resolve(policy: Any) -> tuple[PolicyEntry | None, Any]:
-    if isinstance(policy, str):
-        return find(policy)
-    if callable(policy):
-        return None, policy
-    raise InputError(f"A policy is a name, 'package.module:function' or a function; got {policy!r}.")
 
 
 def _utilities(function: Any, belief: Belief, rng: Generator) -> Floats:

@@ -5,7 +5,7 @@ import pytest
 
 from tests.policies.helpers import belief, rng
 from workbench.policies import query
-from workbench.policies.effective import DEFAULT_POLICY, effective_policy, mix_uniform
+from workbench.policies.default_policy import DEFAULT_POLICY, effective_policy, mix_uniform
 
 CLASSES = ("good", "bad", "fraud")
 

@@ -1,18 +1,20 @@
-"""The large-margin GP as a GPflow model, and its other ways of training."""
+"""Other ways of training the large-margin GP, and its fits as GPflow models."""
 
 import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from sklearn.datasets import load_digits
 
 from tests.engine.problems import overlapping, projected
-from workbench.classifiers import LargeMarginClassifier, make_classifier
+from workbench.classifiers import make_classifier
 from workbench.engine import large_margin as lm
 from workbench.engine import large_margin_training as training
-from workbench.engine.kernels import StationaryKernel, to_gpflow
-from workbench.engine.large_margin_model import LargeMarginGP
-from workbench.errors import InputError
+from workbench.engine.gaussian import q_sqrt_of
+from workbench.engine.gpflow_models import as_svgp
+from workbench.engine.kernels import StationaryKernel
+from workbench.engine.large_margin_state import Data
+from workbench.engine.likelihoods import LargeMargin
+from workbench.engine.natural_gradient import NaturalGradientAscent
 
 
 @pytest.fixture(scope="module")
@@ -20,37 +22,33 @@ def blobs():
     return overlapping(150, 3, seed=1, spread=0.8)
 
 
-def test_it_is_a_gpflow_model_whose_objective_is_the_solvers(blobs):
+def model_of(fit, kernel, basis):
+    """A fit as GPflow's model."""
+    q = fit.posterior
+    return as_svgp(LargeMargin(3), kernel, basis, q.mean, q_sqrt_of(q.root))
+
+
+def test_the_gpflow_model_has_the_solvers_objective_and_its_optimum(blobs):
     X, codes = blobs
-    model = LargeMarginGP(gpflow.kernels.SquaredExponential(variance=2.0), X[:12], 3)
-    found = model.fit((X, codes))
-    assert isinstance(model, gpflow.models.GPModel)
-    data = (X, codes[:, None].astype(np.float64))
-    assert float(model.maximum_log_likelihood_objective(data)) == pytest.approx(found.trace[-1], rel=1e-8)
-    again = model.fit((X, codes))
-    assert len(again.trace) < len(found.trace)
+    phi, residual, kernel, basis = projected(X)
+    fit = lm.fit(Data.of(phi, residual, codes, 3))
+    data = X, codes[:, None].astype(np.float64)
+    model = model_of(fit, kernel, basis)
+    assert float(model.elbo(data)) == pytest.approx(fit.trace[-1], rel=1e-8)
+    again = NaturalGradientAscent().maximize(model_of(fit, kernel, basis), data)
+    assert fit.trace[-1] <= again.objective < fit.trace[-1] + 1e-2 * abs(fit.trace[-1])
 
 
 def test_its_objective_has_gradients_in_kernel_and_inducing_points(blobs):
     X, codes = blobs
-    model = LargeMarginGP(gpflow.kernels.Matern52(), X[:8], 3)
-    model.fit((X, codes), sweeps=3)
-    gpflow.set_trainable(model.inducing_variable, True)
+    phi, residual, kernel, basis = projected(X, 8, name="matern52")
+    model = model_of(lm.fit(Data.of(phi, residual, codes, 3), sweeps=3), kernel, basis)
     with tf.GradientTape() as tape:
-        loss = -model.maximum_log_likelihood_objective((X, codes[:, None]))
-    for slope in tape.gradient(loss, model.trainable_variables):
+        loss = model.training_loss((X, codes[:, None]))
+    slopes = tape.gradient(loss, model.trainable_variables)
+    assert len(slopes) == 5
+    for slope in slopes:
         assert slope is not None and np.isfinite(slope.numpy()).all()
-
-
-def test_parameters_are_saved_and_restored(blobs):
-    X, codes = blobs
-    first = LargeMarginGP(gpflow.kernels.SquaredExponential(variance=3.0, lengthscales=0.7), X[:12], 3)
-    first.fit((X, codes))
-    second = LargeMarginGP(gpflow.kernels.SquaredExponential(), X[20:32], 3)
-    gpflow.utilities.multiple_assign(second, gpflow.utilities.parameter_dict(first))
-    second.jitter = first.jitter
-    for a, b in zip(first.predict_f(X), second.predict_f(X), strict=True):
-        assert a.numpy() == pytest.approx(b.numpy())
 
 
 @pytest.mark.parametrize("n", [40, 300])  # without and with the wide mean
@@ -69,29 +67,16 @@ def test_predict_f_equals_the_predictor(n, kernel):
     assert model.predict_proba(new) == pytest.approx(probabilities.numpy(), abs=1e-9)
 
 
-def test_full_covariance_has_the_marginals_on_its_diagonal(blobs):
-    X, codes = blobs
-    model = LargeMarginGP(gpflow.kernels.SquaredExponential(), X[:12], 3)
-    model.fit((X, codes))
-    _, full = model.predict_f(X[:20], full_cov=True)
-    _, marginal = model.predict_f(X[:20])
-    assert np.diagonal(full.numpy(), axis1=1, axis2=2).T == pytest.approx(marginal.numpy(), abs=1e-9)  # noqa: SIM300
-    assert np.linalg.eigvalsh(full.numpy()).min() > -1e-8
-    with pytest.raises(InputError, match="independent"):
-        model.predict_f(X, full_output_cov=True)
-
-
 def test_inducing_points_at_the_data_leave_nothing_open():
     X, codes = overlapping(30, 3, seed=6)
-    Phi, kt, kernel, _ = projected(X, 30)
+    Phi, kt, kernel, basis = projected(X, 30)
     assert kt.max() < 1e-4
-    fit = lm.fit(Phi, kt, codes, 3, sweeps=100)
-    model = LargeMarginGP(to_gpflow(kernel), X, 3)
-    model.assign(fit.posterior.mean, fit.posterior.covariance)
+    fit = lm.fit(Data.of(Phi, kt, codes, 3), sweeps=100)
+    model = model_of(fit, kernel, basis)
     # the full GP's posterior: K_xX K^-1 f at the same f
     f = Phi @ fit.posterior.mean
     new = X[:5] + 0.1
-    expected = kernel(new, X) @ np.linalg.solve(kernel(X, X) + model.jitter * np.eye(30), f)
+    expected = kernel(new, X) @ np.linalg.solve(kernel(X, X) + basis.jitter * np.eye(30), f)
     assert model.predict_f(new)[0].numpy() == pytest.approx(expected, abs=1e-4)
 
 
@@ -99,19 +84,16 @@ def test_inducing_points_at_the_data_leave_nothing_open():
 def test_adam_reaches_the_hard_objective_of_the_sweeps(blobs):
     X, codes = blobs
     Phi, kt, _, _ = projected(X, 12)
-    closed = lm.fit(Phi, kt, codes, 3, rivals=1)
+    closed = lm.fit(Data.of(Phi, kt, codes, 3), rivals=1)
     seen = []
     adam = training.fit_adam(
-        Phi,
-        kt,
-        codes,
-        3,
+        Data.of(Phi, kt, codes, 3),
         learning_rate=1e-2,
         batch_size=50,
         epochs=150,
         callback=lambda fraction, value: seen.append(fraction) and None,
     )
-    look = lm.fit(Phi, kt, codes, 3, start=adam.posterior, rivals=1, sweeps=0)
+    look = lm.fit(Data.of(Phi, kt, codes, 3), start=adam.posterior, rivals=1, sweeps=0)
     assert look.trace[-1] == pytest.approx(closed.trace[-1], rel=0.05)
     assert adam.trace[-1] > adam.trace[0]
     assert seen[-1] == 1.0 and len(seen) == 150
@@ -120,7 +102,7 @@ def test_adam_reaches_the_hard_objective_of_the_sweeps(blobs):
 def test_adam_stops_when_told(blobs):
     X, codes = blobs
     Phi, kt, _, _ = projected(X, 12)
-    fit = training.fit_adam(Phi, kt, codes, 3, epochs=50, callback=lambda *_: True)
+    fit = training.fit_adam(Data.of(Phi, kt, codes, 3), epochs=50, callback=lambda *_: True)
     assert fit.stopped and len(fit.trace) == 1
 
 
@@ -132,7 +114,7 @@ def test_kernel_gradients_are_those_of_the_objective(blobs, name):
     _, _, _, basis = projected(X, 12, 1.3, 2.0, name)
     run = training._kernel_gradient("float64", name)
     moved = np.random.default_rng(0).normal(size=(len(X), 3))  # the prior means of rows
-    q = lm.fit(*projected(X, 12, 1.3, 2.0, name)[:2], codes, 3, sweeps=3).posterior
+    q = lm.fit(Data.of(*projected(X, 12, 1.3, 2.0, name)[:2], codes, 3), sweeps=3).posterior
 
     def value(at):
         out = run(
@@ -171,19 +153,7 @@ def test_learning_the_kernel_raises_the_objective(blobs):
         assert learnt.objective_ > plain.objective_
         assert np.size(learnt.kernel_.length_scale) == (2 if options.get("ard") else 1)
     bound = StationaryKernel("squared-exponential", 1.0, 2.0)
-    q = lm.fit(*projected(X, 12)[:2], codes, 3).posterior
+    q = lm.fit(Data.of(*projected(X, 12)[:2], codes, 3)).posterior
     free = training.learn_kernel(X, X[:12], codes, q, bound)
     held = training.learn_kernel(X, X[:12], codes, q, bound, prior_spread=0.01)
     assert abs(np.log(held.length_scale)) < abs(np.log(free.length_scale))
-
-
-def test_a_fit_of_a_model_with_a_wide_mean_is_what_it_predicts():
-    X, y = load_digits(return_X_y=True)
-    X = X / 16.0
-    model = LargeMarginClassifier(choice="fixed", common_scale=True, random_state=0).fit(X[:400], y[:400])
-    assert len(model.wide_mean_) > 0
-    theirs = model.gpflow_model_
-    scaled, moved = model.geometry_.transform(X[:400]), (y[:400] + 1) % 10
-    theirs.fit((scaled, moved), warm_start=False)
-    assert (theirs.predict_f(scaled)[0].numpy().argmax(axis=1) == moved).mean() > 0.9
-    assert (model.predict(X[:400]) == y[:400]).mean() > 0.9
