@@ -39,13 +39,6 @@ if _DATA.is_dir():
 # no process of the tests watches the checkout: each import of a package would be an event of it
 os.environ.setdefault("STREAMLIT_SERVER_FILE_WATCHER_TYPE", "none")
 
-# A test's database need not outlive the machine, and in memory nobody waits for the disk. Not where memory is
-# small for files, as in a container, or where nothing may be run from it
-if (memory := Path("/dev/shm")).is_dir() and os.access(memory, os.W_OK | os.X_OK):
-    _room = os.statvfs(memory)
-    if _room.f_bavail * _room.f_frsize > 4 << 30 and not _room.f_flag & os.ST_NOEXEC:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
-
 # learnt features stay out of the cache of whoever runs the tests
 os.environ.setdefault("WORKBENCH_FEATURES", tempfile.mkdtemp(prefix="workbench-features-"))
 

@@ -7,12 +7,12 @@ from workbench.sessions import Session
 from workbench.store import Store
 
 
-def test_sixty_switches(store):
-    session = begun(store, [f"tag {i}" for i in range(60)])
+def test_two_hundred_switches(store):
+    session = begun(store, [f"tag {i}" for i in range(200)])
     ask = session.queue.items()[0]
-    assert len(ask.asks) == 60
+    assert len(ask.asks) == 200
     assert session.tell(ask, {name: name.endswith("7") for name in ask.asks})
-    assert sum(one.state.codes[ask.item] == 0 for one in session.questions.sessions()) == 6
+    assert sum(one.state.codes[ask.item] == 0 for one in session.questions.sessions()) == 20
 
 
 SWITCHES = [f"over {i}" for i in range(6)]
