@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
-from markdown_it.tree import SyntaxTreeNode
+from markdown_it.token import Token
 
 from workbench.app.desk import cards
 from workbench.app.serving.caching import computed
 from workbench.pools.instructions import KEPT
-from workbench.sessions import Session
 from workbench.sessions.instructions import examples_of_all
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
 
 PLACE = "told"
 """The last part but one of the address of a picture of the instructions."""
@@ -107,7 +109,7 @@ Node = dict[str, Any]
 _DEEPEST = 6  # marks within each other; further ones are left out, their words stay
 _BARE = re.compile(r"https?://[^\s<>()\[\]\"']+", re.IGNORECASE)
 _SCHEMES = ("http://", "https://", "mailto:")
-_MARKS = ("strong", "em", "link")
+_MARKS = {"strong": "strong", "em": "em", "link": "link"}
 
 
 def _parser(pictures: Mapping[str, str]) -> MarkdownIt:
@@ -139,7 +141,7 @@ def nodes(text: str, pictures: Mapping[str, str]) -> list[Node]:
         "code", "table" (head, rows), or "rule"}; what a line holds is a list of runs: "text", "strong", "em",
         "code", "link" (to), "picture" (src, alt) and "break".
     """
-    blocks = _blocks(SyntaxTreeNode(_parser(pictures).parse(text)), pictures)
+    blocks = _blocks(iter(_parser(pictures).parse(text)), pictures)
     below = 0
     for block in blocks:
         if block["kind"] == "heading":  # no step is left out, or a reader that reads aloud loses its place
@@ -147,63 +149,80 @@ def nodes(text: str, pictures: Mapping[str, str]) -> list[Node]:
     return blocks
 
 
-def _blocks(parent: SyntaxTreeNode, pictures: Mapping[str, str]) -> list[Node]:
-    """The blocks within a part of a text; the parser limits how deep they lie."""
+def _blocks(tokens: Iterator[Token], pictures: Mapping[str, str]) -> list[Node]:
+    """The blocks up to the end of the one that holds them; the parser limits how deep they lie."""
     blocks: list[Node] = []
-    for node in parent.children:
-        kind = node.type
+    for token in tokens:
+        if token.nesting < 0:
+            break
+        kind = token.type.removesuffix("_open")
         if kind in ("fence", "code_block"):
-            blocks.append({"kind": "code", "text": node.content.removesuffix("\n")})
+            blocks.append({"kind": "code", "text": token.content.removesuffix("\n")})
         elif kind == "hr":
             blocks.append({"kind": "rule"})
         elif kind in ("heading", "paragraph"):
-            level = {"level": min(int(node.tag[1]), 4)} if kind == "heading" else {}
-            blocks.append({"kind": kind, **level, "runs": _line(node, pictures)})
+            level = {"level": min(int(token.tag[1]), 4)} if kind == "heading" else {}
+            blocks.append({"kind": kind, **level, "runs": _line(tokens, pictures)})
         elif kind == "blockquote":
-            blocks.append({"kind": "quote", "blocks": _blocks(node, pictures)})
+            blocks.append({"kind": "quote", "blocks": _blocks(tokens, pictures)})
         elif kind in ("bullet_list", "ordered_list"):
-            items = [_blocks(item, pictures) for item in node.children]
-            start = int(node.attrs.get("start", 1))
+            items = [_blocks(tokens, pictures) for _ in _until_closed(tokens)]
+            start = int(token.attrs.get("start", 1))
             blocks.append({"kind": "list", "ordered": kind == "ordered_list", "start": start, "items": items})
         elif kind == "table":
             rows = [
-                [_line(cell, pictures) for cell in row.children]
-                for part in node.children
-                for row in part.children
+                [_line(tokens, pictures) for _ in _until_closed(tokens)]
+                for part in _until_closed(tokens)
+                for _ in _until_closed(tokens)
             ]
             blocks.append({"kind": "table", "head": rows[0], "rows": rows[1:]})
     return blocks
 
 
-def _line(node: SyntaxTreeNode, pictures: Mapping[str, str]) -> list[Node]:
-    """The runs of a heading, paragraph or cell."""
+def _until_closed(tokens: Iterator[Token]) -> Iterator[Token]:
+    """The tokens that open a part, up to the end of the whole; the caller takes what lies within."""
+    for token in tokens:
+        if token.nesting < 0:
+            return
+        yield token
+
+
+def _line(tokens: Iterator[Token], pictures: Mapping[str, str]) -> list[Node]:
+    """The runs of a heading, paragraph or cell, whose end is taken as well."""
     runs: list[Node] = []
-    for inline in node.children:
-        _add_runs(runs, inline, pictures, 1)
+    for token in _until_closed(tokens):
+        runs = _runs(token.children or (), pictures)
     return runs
 
 
-def _add_runs(runs: list[Node], parent: SyntaxTreeNode, pictures: Mapping[str, str], depth: int) -> None:
-    for node in parent.children:
-        if node.type in _MARKS:
-            to = str(node.attrs.get("href", ""))
-            inner, is_link = runs, node.type == "link"
-            if depth <= _DEEPEST and (not is_link or to.lower().startswith(_SCHEMES)):
-                inner = []
-                runs.append({"kind": node.type, **({"to": to} if is_link else {}), "runs": inner})
-            _add_runs(inner, node, pictures, depth + 1)
-        elif node.type == "code_inline":
-            runs.append({"kind": "code", "text": node.content})
-        elif node.type == "hardbreak":
-            runs.append({"kind": "break"})
-        elif node.type == "image":
-            _add_picture(runs, node, pictures)
+def _runs(tokens: Sequence[Token], pictures: Mapping[str, str]) -> list[Node]:
+    runs: list[Node] = []
+    places = [runs]  # where runs go: the last is the innermost mark's
+    for token in tokens:
+        if token.nesting < 0:
+            places.pop()
+        elif token.nesting > 0:
+            kind, to = _MARKS[token.type.removesuffix("_open")], str(token.attrs.get("href", ""))
+            is_allowed = kind != "link" or to.lower().startswith(_SCHEMES)
+            if is_allowed and len(places) <= _DEEPEST:
+                inner: list[Node] = []
+                places[-1].append({"kind": kind, **({"to": to} if kind == "link" else {}), "runs": inner})
+                places.append(inner)
+            else:
+                places.append(places[-1])
+        elif token.type == "code_inline":
+            places[-1].append({"kind": "code", "text": token.content})
+        elif token.type == "hardbreak":
+            places[-1].append({"kind": "break"})
+        elif token.type == "image":
+            _add_picture(places[-1], token, pictures)
         else:
-            _add_words(runs, " " if node.type == "softbreak" else node.content)
+            _add_words(places[-1], " " if token.type == "softbreak" else token.content)
+    return runs
 
 
-def _add_picture(runs: list[Node], node: SyntaxTreeNode, pictures: Mapping[str, str]) -> None:
-    source, words = str(node.attrs.get("src", "")), node.content
+def _add_picture(runs: list[Node], token: Token, pictures: Mapping[str, str]) -> None:
+    source, words = str(token.attrs.get("src", "")), token.content
     if address := pictures.get(source):
         runs.append({"kind": "picture", "src": address, "alt": words})
     elif source.startswith(KEPT):
