@@ -9,7 +9,6 @@ from functools import cache
 from inspect import Parameter, cleandoc, signature
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
-import numpy as np
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -80,6 +79,8 @@ def checked_settings(schema: type, settings: Mapping[str, Any], what: str, wrong
 
 def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with Python's own numbers in the place of NumPy's, which no schema and no database takes."""
+    import numpy as np  # not where a command only says what there is
+
     return {name: v.item() if isinstance(v, np.generic) else v for name, v in settings.items()}
 
 

@@ -158,7 +158,7 @@ def _resumed(learner: Learner, progress: Checkpoint, callback: FitCallback | Non
 
 
 class _Asking(NamedTuple):
-    """What a run asks by: its policy, the items that can be answered, and its settings."""
+    """Source of the questions of a run: its policy, the items that can be answered, and its settings."""
 
     pool: Pool
     policy: str | PolicyFn

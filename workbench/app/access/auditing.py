@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.access import current, login
-from workbench.app.shell import widgets
 from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.store import ProjectSummary, Store
@@ -83,12 +82,18 @@ def exported(session: Session, file: str) -> Callable[[login.Person | None], Non
 
 def table(project: ProjectSummary) -> None:
     """Acts of people on a project, for its owner."""
+    import pandas as pd
+
     entries = Store.open().audit.entries(project=project.id, most=MOST)
     if not entries:
         st.caption("Nothing yet.")
         return
-    alt = "Who opened, exported and shared the project, newest first"
-    widgets.grid(rows(entries), "audit-table", alt)
+    st.dataframe(
+        pd.DataFrame(rows(entries)),
+        hide_index=True,
+        key="audit-table",
+        alt="Who opened, exported and shared the project, newest first",
+    )
 
 
 def rows(entries: Sequence[AuditEntry]) -> list[dict[str, str]]:

@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from workbench.app.access import current, login
-from workbench.app.shell import widgets
 from workbench.app.words.text import plural, verbatim
 from workbench.errors import install_command
 
@@ -91,6 +90,8 @@ def network_address() -> str:
 @st.fragment(run_every=5.0)
 def presence_table(shared: Session) -> None:
     """People who are there and their speed; looks again by itself."""
+    import pandas as pd
+
     from workbench.sessions.people import LATELY, people_of
 
     with shared.log.snapshot():
@@ -108,10 +109,12 @@ def presence_table(shared: Session) -> None:
         }
         for person in people
     ]
-    widgets.grid(
-        rows,
-        "people-now",
-        "Each person's labels, pace and last answer",
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="people-now",
+        alt="Each person's labels, pace and last answer",
+        placeholder="",
         column_config={
             "A minute": st.column_config.NumberColumn(format="%.1f", help="Over the last ten minutes."),
             "Last answer": st.column_config.DatetimeColumn(format="distance"),
