@@ -200,11 +200,13 @@ def facts_of(record: Any, about: About) -> list[str]:
 
 
 def project_actions(record: Any, about: About) -> None:
+    from workbench.sessions.reopening import is_gone
+
     with st.container(horizontal=True, key=f"project-actions-{record.id}", gap="small", width="content"):
         _, words, page = next_step(record, about)
         if st.button(words, key=f"open-{record.id}"):
             go_on(record.id, page)
-        if missing_pool.is_gone(record):
+        if is_gone(record):
             with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
                 missing_pool.panel(record.id)
         with st.container(key=f"more-{record.id}", width="content"):

@@ -89,6 +89,8 @@ def test_cross_validation_and_disagreement(begun: Session) -> None:
     assert (p.argmax(axis=1) == codes).mean() > 0.9  # as it begins with what it is trained to trust
     wrong = [("column:llm_label", "cat", 0.7)]
     assert cards._disagreement(wrong, "dog", 36) == "Column llm_label says cat; 36 labels say dog."
+    names = [("names", "cat", 0.7)]
+    assert cards._disagreement(names, "dog", 36) == "The classes' names say cat; 36 labels say dog."
     assert cards._disagreement(wrong, "cat", 36) == "" == cards._disagreement(wrong, "cat", 0)
     # a first guess that names another class than what it began with says why
     few = "Column llm_label says cat; together with 5 labels so far dog is likelier."

@@ -113,6 +113,8 @@ def test_the_command_line_exports_and_relocates(
     assert code == 0, err
     assert [json.loads(line)["id"] for line in out.splitlines()] == expected
     assert f"workbench relocate {session.id}" in err
+    code, _, err = run("guess", "mine")
+    assert code == 2 and str(file) in err and f"workbench relocate {session.id}" in err
     code, *_ = run("export", "mine", "--format", "bundle", "--out", tmp_path / "b")
     assert code == 2 and not (tmp_path / "b").exists()
     code, out, _ = run("relocate", "mine", moved)

@@ -318,8 +318,7 @@ def export_project(
             raise
         session = StoredLabels.of(record.id, store)
         print(
-            f"{error}\nWhat is exported are the labels alone, without the items' own columns.\n"
-            f"If the file has moved: workbench relocate {record.id} FILE",
+            f"{error}\nWhat is exported are the labels alone, without the items' own columns.",
             file=sys.stderr,
         )
     n_labelled = session.state.n_labelled

@@ -335,12 +335,12 @@ def _of_row(
     if not answers:
         raise InputError("No question is answered.")
     if isinstance(ask, ItemAsk):
-        item, asks = ask.item, tuple(one.id for one in ask.asks.values())
+        item, asks = ask.item, tuple(question.id for question in ask.asks.values())
     else:
         asks = (ask.id if isinstance(ask, Ask) else ask,)
         item = session._answers.asked(session.state, asks[0]).item
     questions = [session.question(str(name)) for name in answers]
-    by_question = dict(zip([one.question_name for one in questions], answers.values(), strict=True))
+    by_question = dict(zip([question.question_name for question in questions], answers.values(), strict=True))
     if len(by_question) < len(answers):
         raise InputError(f"A question is answered twice, by its name and by its id: {listed(answers)}.")
     return Operation(id_, "answers", item=item, answers=by_question, asks=asks, seen=False), questions

@@ -275,8 +275,8 @@ class OpenProject:
             if error is None:
                 added = {event.question for event in recorder.added if event.question is not None}
                 recorder.n_labelled = {id_: self.fold(id_).state().n_labelled for id_ in added}
-        except BaseException as found:
-            error = found
+        except BaseException as failure:
+            error = failure
         try:
             group.end(error)
             if group.error is None:
@@ -490,7 +490,7 @@ class Transaction:
 MOST_TOGETHER = 64
 """Blocks that share a transaction."""
 SECONDS = 0.05
-"""How long a transaction is kept open for others who come."""
+"""Seconds that a transaction is kept open for others who come."""
 
 
 class TogetherError(Exception):
@@ -534,11 +534,11 @@ class Group:
             else:
                 self._transaction.__exit__(type(error), error, error.__traceback__)
                 self.error = error
-        except BaseException as found:
+        except BaseException as failure:
             # whose fault it was nobody knows; what a cut connection or a full disk refused is all of it
-            shared = self.members > 1 and type(found).__module__.startswith("sqlalchemy")
-            cut_off = isinstance(found, Exception) and was_cut_off(found)
-            self.error = TogetherError(str(found)) if shared and not cut_off else found
+            shared = self.members > 1 and type(failure).__module__.startswith("sqlalchemy")
+            cut_off = isinstance(failure, Exception) and was_cut_off(failure)
+            self.error = TogetherError(str(failure)) if shared and not cut_off else failure
 
     def tell(self) -> None:
         """Wake those who wait."""

@@ -3,25 +3,46 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench.pools import compare_fingerprints, load_pool
+from workbench.errors import InputError
+from workbench.pools import POOLS, compare_fingerprints, load_pool
 from workbench.pools.features.cache import saved_map
 from workbench.pools.loading import with_saved_map
 from workbench.pools.neighbours.twins import twins_from
 from workbench.pools.pool import Pool, TestSplit
-from workbench.store import ProjectRecord, Store
+from workbench.reading import cut
+from workbench.store import ProjectRecord, ProjectSummary, Store
+
+
+def is_gone(record: ProjectSummary) -> bool:
+    """True if the pool was a file or folder that is not where it was."""
+    name = str(record.pool["name"])
+    place = Path(name)
+    if name in POOLS or not place.is_absolute():
+        return False
+    try:
+        return not place.exists()
+    except OSError:  # where the server may not look, or on a disk that is away
+        return True
 
 
 def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[ProjectRecord, Pool]:
     """A project with its pool, checked to be the one it was made from.
 
     Raises:
-        InputError: no such project; or items of the pool were changed, removed or moved since.
+        InputError: no such project; its file or folder is gone; or items of the pool were changed, removed or
+            moved since.
     """
     record = store.project(project_id)
+    if pool is None and is_gone(record):
+        raise InputError(
+            f"The pool of this project cannot be found at {cut(str(record.pool['name']), 200)}. "
+            f"If it has moved: workbench relocate {record.id} FILE"
+        )
     loaded = load_as_saved(record.pool, record.feature_map) if pool is None else pool
     n_appended = compare_fingerprints(record.fingerprints, loaded.fingerprints, name=record.pool["name"])
     if n_appended:

@@ -21,11 +21,11 @@ from workbench.app.server import serve
 from workbench.app.serving import evaluation, jobs, uploads
 from workbench.app.serving.caching import stamp
 from workbench.app.serving.jobs import Job, JobManager, manager
-from workbench.app.shell import missing_pool
 from workbench.app.words.text import role_words
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session
+from workbench.sessions.reopening import is_gone
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import simulate
 from workbench.store import Store
@@ -275,13 +275,13 @@ def test_a_file_where_the_server_may_not_look_is_gone(home: Path, monkeypatch: p
     path.write_text("a,class\n1,x\n2,y\n3,x\n4,y\n5,x\n6,y\n")
     session = Session.create(str(path), target="class", annotator="ann")
     record = next(p for p in Store.open().projects() if p.id == session.id)
-    assert not missing_pool.is_gone(record)
+    assert not is_gone(record)
 
     def refuse(self: Path, **more: object) -> bool:
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "exists", refuse)
-    assert missing_pool.is_gone(record)
+    assert is_gone(record)
 
 
 def test_the_largest_upload_is_what_the_server_was_started_with(monkeypatch: pytest.MonkeyPatch) -> None:

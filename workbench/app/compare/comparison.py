@@ -246,11 +246,11 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
     from workbench.sessions import RunSpec
 
     record = _record(comparison, policy, seed)
-    given = "advised_run", RunSpec.from_json(record.spec), Store.open().url, record.id
+    inputs = "advised_run", RunSpec.from_json(record.spec), Store.open().url, record.id
     return manager().compute(
         record.id,
         record.n_rounds,
-        lambda job: jobs.compute(job, *given),
+        lambda job: jobs.compute(job, *inputs),
         title="Stopping advice",
         lane="short",
         limit=DAY,

@@ -36,11 +36,11 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
         return job
     rounds = session.rounds
     picked = np.unique(np.linspace(0, len(rounds) - 1, min(MOST_ROUNDS, len(rounds))).astype(int))
-    given = "advised_project", session.store.url, session.id, [rounds[i].number for i in picked]
+    inputs = "advised_project", session.store.url, session.id, [rounds[i].number for i in picked]
     new_job = manager().submit(
         session.id,
         KIND,
-        lambda job: jobs.compute(job, *given, session=session),
+        lambda job: jobs.compute(job, *inputs, session=session),
         title="When to stop",
         lane="short",
         limit=DAY,

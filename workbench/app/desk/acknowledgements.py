@@ -31,7 +31,7 @@ def keep_fitting(project: str, person: str) -> None:
         current.keep_fitting_all(session)
 
 
-def perform(session: Session, given: Sequence[Any], *, check: bool = False) -> list[dict[str, Any]]:
+def perform(session: Session, documents: Sequence[Any], *, check: bool = False) -> list[dict[str, Any]]:
     """Acknowledgements of operations, in their order; runs of them go into one transaction each."""
     acks: list[dict[str, Any]] = []
     run: list[Operation] = []
@@ -40,7 +40,7 @@ def perform(session: Session, given: Sequence[Any], *, check: bool = False) -> l
         acks.extend(_told(session, run))
         run.clear()
 
-    for document in given:
+    for document in documents:
         try:
             operation = operations.checked(document, session.annotator, session.id)
         except InputError as error:

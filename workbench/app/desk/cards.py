@@ -147,7 +147,7 @@ def _disagreement(statements: Sequence[tuple[str, str, float]], predicted: str, 
         return ""
     source, name = objections[0]
     words = source_words(source)
-    words = f"{words[0].upper()}{words[1:]} says {name}"
+    words = f"{words[0].upper()}{words[1:]} {'say' if source == 'names' else 'says'} {name}"
     if not few:
         return f"{words}; {n_labelled:,} labels say {predicted}."
     if n_labelled:

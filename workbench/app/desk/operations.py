@@ -147,11 +147,11 @@ _OF_OPERATION = {"op": "id", "class": "label", "target": "takes"}
 _OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip", "adds", "question", "mode"})
 
 
-def checked(given: Any, person: str, project: str) -> Operation:
+def checked(document: Any, person: str, project: str) -> Operation:
     """The operation that a browser sent.
 
     Args:
-        given: as it came out of JSON.
+        document: as it came out of JSON.
         person: who sends it, by their token.
         project: the project whose route it came to.
 
@@ -162,19 +162,19 @@ def checked(given: Any, person: str, project: str) -> Operation:
         InputError: what it lacks, has too much of or has wrong, by the field's name; or it was done by
             somebody else, or in another project.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(document, Mapping):
         raise InputError("An operation is an object with the fields op, kind, person and project.")
-    kind = given.get("kind")
+    kind = document.get("kind")
     fields = _KINDS.get(kind) if isinstance(kind, str) else None
     if not isinstance(kind, str) or fields is None:
         raise InputError(f"The field kind must be one of {', '.join(_KINDS)}; got {_shown(kind)}.")
     checks = _COMMON | fields
-    strange = [name for name in given if name not in checks]
+    strange = [name for name in document if name not in checks]
     if strange:
         raise InputError(f"The field {_shown(strange[0])} is none of a {kind!r}.")
     values: dict[str, Any] = {}
     for name, check in checks.items():
-        value = given.get(name, _UNSAID)
+        value = document.get(name, _UNSAID)
         if value is _UNSAID:
             if name not in _OPTIONAL:
                 raise InputError(f"The field {name} of a {kind!r} is missing.")
@@ -185,10 +185,10 @@ def checked(given: Any, person: str, project: str) -> Operation:
             values[name] = check(value)
         except _WrongError as wrong:
             raise InputError(f"The field {name} must be {wrong}; got {_shown(value)}.") from None
-    if given["person"] != person:
-        who = _shown(given["person"])
+    if document["person"] != person:
+        who = _shown(document["person"])
         raise InputError(f"This was done by {who}, and {person} sends it: it is stored for nobody else.")
-    if given["project"] != project:
+    if document["project"] != project:
         raise InputError("The field project names another project: this was not done here.")
     seconds, shown = values.pop("ms", None), values.pop("shown", None)
     more: dict[str, Any] = {"source": "grid" if kind == "grid" else "desk"}
@@ -240,9 +240,9 @@ def ids(body: Mapping[str, Any], name: str, *, most: int) -> list[str]:
         raise InputError(f"The field {name} must be {wrong}; got {_shown(value)}.") from None
 
 
-def named(given: Any) -> Any:
+def named(document: Any) -> Any:
     """Name of an operation in an acknowledgement, also where it is no operation: its id, if it has one."""
-    op_id = given.get("op") if isinstance(given, Mapping) else None
+    op_id = document.get("op") if isinstance(document, Mapping) else None
     return op_id if isinstance(op_id, str) else None
 
 

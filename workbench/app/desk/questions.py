@@ -232,7 +232,7 @@ class Desk:
                 "open": False,
                 "face": cards.face(self.session.pool, item, picture),
             }
-            skipped = [one.question_name for one in self.sessions if item in one.state.skipped]
+            skipped = [question.question_name for question in self.sessions if item in question.state.skipped]
             items.append(about | {"questions": [{"name": name} for name in about["said"] or skipped]})
         return items
 

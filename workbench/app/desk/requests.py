@@ -150,12 +150,12 @@ class RefusedError(Exception):
         self.shut = shut  # the project is not theirs any more: asking again is of no use
 
 
-async def pictured(request: Request, work: Callable[..., tuple[bytes, str]], *given: Any) -> Response:
+async def pictured(request: Request, work: Callable[..., tuple[bytes, str]], *arguments: Any) -> Response:
     """A picture, for whoever holds a token of this project's pictures and may open it."""
     try:
         holder = _allowed(request, str(request.query_params.get("k", "")), "pictures")
         await run_in_threadpool(_admitted, dict(request.cookies), holder)
-        octets, kind = await run_in_threadpool(work, holder.project, *given)
+        octets, kind = await run_in_threadpool(work, holder.project, *arguments)
     except RefusedError as refused:
         return json_reply({"why": refused.why}, refused.status)
     except InputError as error:

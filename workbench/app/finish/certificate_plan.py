@@ -271,7 +271,7 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
     model, state, checks = session.model, session.state, session.checks
     fit = "" if of != MODEL or model is None else model.uid
     labels = hash(frozenset(state.codes.items()))
-    made = partial(
+    compute = partial(
         manager().compute,
         session.id,
         (fit, of, labels, checks.attempt_next, error, confidence, tab),
@@ -280,13 +280,13 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
         lane="map",
         limit=HOUR,
     )
-    job = made()
+    job = compute()
     for other_job in manager().active(session.id):
         if other_job is not job and other_job.title == job.title and other_job.about == tab:
             other_job.cancel()  # of a slider that was moved on
     if job.status == "cancelled":
         manager().forget(job)
-        job = made()
+        job = compute()
     job.about = tab
     return job
 

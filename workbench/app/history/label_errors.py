@@ -187,7 +187,9 @@ def _ways_on(
     report: LabelIssues,
 ) -> None:
     """Look again with newer models, or at what was not compared."""
-    newer = any(one.model is not None and one.model is not models.get(n) for n, one in sessions.items())
+    newer = any(
+        question.model is not None and question.model is not models.get(n) for n, question in sessions.items()
+    )
     look = {"type": "tertiary", "icon": ":material/refresh:"}
     if newer and st.button("Look again", key="every-question-newer", **look):  # type: ignore[arg-type]
         _begin(session)
@@ -199,10 +201,10 @@ def _ways_on(
 
 def _by_name(session: Session) -> dict[str, Session]:
     """Name of a question -> its session."""
-    return {one.question_name: one for one in session.questions.sessions()}
+    return {question.question_name: question for question in session.questions.sessions()}
 
 
 def _begin(session: Session) -> None:
-    models = {name: one.model for name, one in _by_name(session).items()}
+    models = {name: question.model for name, question in _by_name(session).items()}
     st.session_state[_WANTED] = (session.questions.ids, models)
     st.rerun()

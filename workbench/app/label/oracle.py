@@ -99,11 +99,11 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
         "budget": reach - len(start),
         "guess": tuple(source["source"] for source in sources) or None,
     }
-    given = session.store.url, session.id, BASELINE_SEEDS, *made_with, run
+    inputs = session.store.url, session.id, BASELINE_SEEDS, *made_with, run
     job = manager().compute(
         session.id,
         (pool.fingerprint, made_with, run),
-        lambda job: jobs.compute(job, "random_runs", *given, where=jobs.long_work, session=session),
+        lambda job: jobs.compute(job, "random_runs", *inputs, where=jobs.long_work, session=session),
         title="Random questions",
         lane="baseline",
         limit=7 * DAY,

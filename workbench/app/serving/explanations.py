@@ -50,8 +50,8 @@ def why(session: Session, ask: Ask) -> Reason:
     from workbench.policies.registry import title_of
     from workbench.sessions.fitted_model import asking_policy
 
-    if given := words_of("roles").get(ask.role, {}).get("why"):
-        return Reason(given)
+    if words_of_role := words_of("roles").get(ask.role, {}).get("why"):
+        return Reason(words_of_role)
     policy = str(session.settings["policy"])
     model = session.model
     if ask.role == "uniform":

@@ -243,7 +243,7 @@ async def _download(request: Request) -> Response:
         # neither whose it was nor what it was called
         return _failure(_GONE, "file")
     try:
-        made = (
+        content = (
             await _made_beside(make, offer, request)
             if isinstance(make, Making)
             else await run_in_threadpool(make)
@@ -265,10 +265,10 @@ async def _download(request: Request) -> Response:
         "cache-control": "no-store",
     }
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    if isinstance(made, bytes):
-        return Response(made, media_type=kind, headers=headers)
-    headers["content-length"] = str(made.size)
-    return StreamingResponse(made.blocks(), media_type=kind, headers=headers)
+    if isinstance(content, bytes):
+        return Response(content, media_type=kind, headers=headers)
+    headers["content-length"] = str(content.size)
+    return StreamingResponse(content.blocks(), media_type=kind, headers=headers)
 
 
 async def _made_beside(make: Making, offer: _Offer, request: Request) -> _Held:

@@ -1,7 +1,5 @@
 """A project whose pool was moved or changed: its labels, and the way back to its file."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from workbench.app.access import auditing, current, login
@@ -9,20 +7,7 @@ from workbench.app.shell import downloads
 from workbench.app.shell.background_files import Making
 from workbench.app.words.text import plural, refused
 from workbench.errors import InputError, StorageError
-from workbench.pools import POOLS
-from workbench.store import ProjectSummary, Store
-
-
-def is_gone(record: ProjectSummary) -> bool:
-    """True if the pool was a file or folder that is not where it was."""
-    name = str(record.pool["name"])
-    place = Path(name)
-    if name in POOLS or not place.is_absolute():
-        return False
-    try:
-        return not place.exists()
-    except OSError:  # where the server may not look, or on a disk that is away
-        return True
+from workbench.store import Store
 
 
 def is_kept(project: str) -> bool:
