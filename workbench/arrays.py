@@ -2,7 +2,7 @@
 
 from base64 import b64decode, b64encode
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
@@ -88,6 +88,11 @@ class Cache(OrderedDict[Any, T]):
             while sum(map(self._size, self.values())) > self._limit and len(self) > 1:
                 self.popitem(last=False)
         return value
+
+
+def items_and_codes(labels: Mapping[int, int]) -> tuple[Ints, Ints]:
+    """Keys [n] and values [n] of a mapping of items to codes, in its order."""
+    return np.fromiter(labels, np.int64, len(labels)), np.fromiter(labels.values(), np.int64, len(labels))
 
 
 def standardised(features: Array, common_scale: bool) -> Array:

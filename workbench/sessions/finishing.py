@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, items_and_codes
 from workbench.certificates import (
     MODEL,
     Certificate,
@@ -78,7 +78,7 @@ class Checks(Part):
         """Items of the pool that no person has labelled."""
         pool, codes = self._session.pool, self._session.state.codes
         open_ = np.ones(len(pool), dtype=bool)
-        open_[np.fromiter(codes, dtype=np.int64, count=len(codes))] = False
+        open_[items_and_codes(codes)[0]] = False
         return pool.trainable[open_[pool.trainable]]
 
     def _of_model(self) -> tuple[Ints, Published]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, items_and_codes
 from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
 from workbench.policies import query
@@ -334,8 +334,7 @@ class Fits:
             # a guess will do until there are labels of two classes
             if len(set(training.values())) < 2 and learner.mean is None:
                 return None
-            items = np.fromiter(training, dtype=np.int64, count=len(training))
-            codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
+            items, codes = items_and_codes(training)
             before = self.published(state)
             number = int(state.rounds[-1]["number"]) + 1 if state.rounds else 0
             warm = None
@@ -477,7 +476,7 @@ class Fits:
         """Items whose predictions tell how a fit goes; None for all of them, as in all but large pools."""
         settings, pool = self._project.record.settings, self._project.pool
         limit = int(settings.get("measured", 0)) or int(settings.get("asked_among", 0))
-        return measured_items(np.arange(len(pool)), int(settings["seed"]), limit) if limit else None
+        return measured_items(np.arange(len(pool)), self._questions.seed, limit) if limit else None
 
     def _chosen(self, state: ProjectState) -> dict[str, Any]:
         settings = self._project.settings(state)
@@ -497,12 +496,11 @@ class Fits:
         key = (inputs["classifier"], inputs["options"], classes, inputs["guess"])
         if self._learner is None or self._learner[0] != key:
             self.guesses.remember(self._project.settings())
-            settings = self._project.record.settings
             learner = Learner(
                 self._project.pool,
                 inputs["classifier"],
                 inputs["options"],
-                seed=int(settings["seed"]),
+                seed=self._questions.seed,
                 classes=classes,
                 cached=LARGE_BYTES,
                 mean=self.guesses.mean(inputs["guess"], classes),
@@ -515,9 +513,8 @@ class Fits:
 
     def _among(self, state: ProjectState, number: int) -> Ints | None:
         """The items that questions are chosen among in a round."""
-        settings = self._project.record.settings
-        limit = int(settings.get("asked_among", 0))
-        return drawn(self._questions.askable(state), int(settings["seed"]), number, limit)
+        limit = int(self._project.record.settings.get("asked_among", 0))
+        return drawn(self._questions.askable(state), self._questions.seed, number, limit)
 
     def _in_time(
         self, model: FittedModel, state: ProjectState, classifier: Any, measured: Ints
@@ -526,7 +523,7 @@ class Fits:
         if classifier in CLASSIFIERS.own:
             return model
         open_items = self._questions.askable(state) if model.among is None else model.among
-        scored = scored_in_time(model, int(self._project.record.settings["seed"]), open_items, measured)
+        scored = scored_in_time(model, self._questions.seed, open_items, measured)
         if scored is None:
             return model
         return replace(model, scored=scored, among=np.intersect1d(open_items, scored.items))
@@ -536,7 +533,7 @@ class Fits:
         if not askable.size:
             return None
         closed = without(self._project.pool.trainable, askable, len(self._project.pool))
-        rng = generator(int(self._project.record.settings["seed"]), model.number, QUERY)
+        rng = generator(self._questions.seed, model.number, QUERY)
         policy = asking_policy(model, policy).policy
         k = min(QUEUE, askable.size)
         # what other questions ask comes between, so the queue of one need not be spread over the pool
@@ -680,8 +677,7 @@ class Fits:
         last = int(record["events"])
         state = fold(e for e in project.events() if e.id <= last)
         training = self._learnable(state)
-        items = np.fromiter(training, dtype=np.int64, count=len(training))
-        codes = np.fromiter(training.values(), dtype=np.int64, count=len(training))
+        items, codes = items_and_codes(training)
         if _digest(items, codes) != record["training"]:
             raise InputError(f"The labels of round {record['number']} are not those it was fitted on.")
         return items, codes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.arrays import Cache, Floats
+from workbench.arrays import Cache, Floats, items_and_codes
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 from workbench.guesses import (
@@ -97,8 +97,7 @@ def report(
         fitted: what that was fitted with, as `Session.fits.fitted_with`.
     """
     weights = weights_of(model, fitted)
-    items = np.fromiter(state.codes, dtype=np.int64, count=len(state.codes))
-    codes = np.fromiter(state.codes.values(), dtype=np.int64, count=len(state.codes))
+    items, codes = items_and_codes(state.codes)
     reports = []
     for entry in now:
         notes, agreement, sample_size, coverage = [entry.problem] if entry.problem else [], None, 0, 0

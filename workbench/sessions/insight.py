@@ -6,15 +6,15 @@ session (`session.model`, `session.fits.model_at(n)`) or of a run (`run_model`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from workbench import metrics
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, items_and_codes
 from workbench.classifiers import make_classifier, protocols
 from workbench.errors import InputError
 from workbench.metrics import mistakes
@@ -30,6 +30,8 @@ from workbench.sessions.spec import RunSpec
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -114,25 +116,29 @@ class Calibration:
         """Items measured on."""
         return len(self.truth)
 
+    def _of(self, measure: Callable[..., T]) -> T:
+        """A measure of the probability that is binned."""
+        return measure(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+
     @cached_property
     def table(self) -> metrics.ReliabilityTable:
         """Accuracy against confidence in bins."""
-        return metrics.reliability_table(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+        return self._of(metrics.reliability_table)
 
     @cached_property
     def band(self) -> tuple[Floats, Floats]:
         """Ends [B] of the intervals of the accuracies."""
-        return metrics.reliability_band(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+        return self._of(metrics.reliability_band)
 
     @cached_property
     def histogram(self) -> metrics.ConfidenceHistogram:
         """Items right and wrong by confidence."""
-        return metrics.confidence_histogram(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+        return self._of(metrics.confidence_histogram)
 
     @cached_property
     def verdict(self) -> metrics.CalibrationVerdict:
         """Verdict whether its percentages can be taken at their word, and where not."""
-        return metrics.calibration_verdict(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+        return self._of(metrics.calibration_verdict)
 
     @property
     def ece(self) -> metrics.Interval:
@@ -142,16 +148,12 @@ class Calibration:
     @cached_property
     def maximum(self) -> float:
         """Largest gap of a bin."""
-        return metrics.maximum_calibration_error(
-            self.truth, self.probabilities, self.n_bins, class_code=self.code
-        )
+        return self._of(metrics.maximum_calibration_error)
 
     @cached_property
     def adaptive(self) -> float:
         """Calibration error over bins of equal mass."""
-        return metrics.adaptive_calibration_error(
-            self.truth, self.probabilities, self.n_bins, class_code=self.code
-        )
+        return self._of(metrics.adaptive_calibration_error)
 
     @cached_property
     def classwise(self) -> float:
@@ -171,7 +173,7 @@ class Calibration:
     @cached_property
     def parts(self) -> metrics.BrierParts:
         """Of the Brier score of this event."""
-        return metrics.brier_parts(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+        return self._of(metrics.brier_parts)
 
 
 def run_model(spec: RunSpec, pool: Pool, rounds: Sequence[Round], number: int) -> FittedModel:
@@ -522,14 +524,13 @@ def doubtful_labels(session: Session, of: str) -> Ints:
     people = {
         i: place_of[v.key] for i, v in state.standing.items() if v.key in place_of and i in state.training
     }
-    items = np.concatenate([candidates.items, np.fromiter(people, dtype=np.int64, count=len(people))])
-    codes = np.concatenate(
-        [candidates.codes, np.fromiter(people.values(), dtype=np.int64, count=len(people))]
-    )
+    labelled, labels = items_and_codes(people)
+    items = np.concatenate([candidates.items, labelled])
+    codes = np.concatenate([candidates.codes, labels])
     order = np.argsort(items, kind="stable")
     items, codes = items[order], codes[order]
     p = _foretold(session, items, codes, len(candidates.keys))
-    open_ = ~np.isin(items, list(people))
+    open_ = ~np.isin(items, labelled)
     rank = np.argsort(-mistakes(codes, p).wrong, kind="stable")
     return items[rank[open_[rank]]][:MOST_DOUBTFUL]
 
@@ -626,14 +627,11 @@ def uncertain_items(model: FittedModel, items: Ints, *, most: int = 3, size: int
     for number in np.argsort(-weight, kind="stable")[:most]:
         rows = unsure[which.ravel() == number]
         rows = rows[np.argsort(-away[rows], kind="stable")]
-        groups.append(Group(_names(model.classes, class_pairs[number], p[rows]), _first(items, rows, size)))
+        names = _names(model.classes, class_pairs[number], p[rows])
+        groups.append(Group(names, tuple(items[rows[:size]].tolist())))
     return UncertainItems(int(unsure.size), len(items), tuple(groups))
 
 
 def _names(classes: Sequence[str], pair: Ints, p: Floats) -> tuple[str, str]:
     first, second = sorted(map(int, pair), key=lambda code: -float(p[:, code].sum()))
     return str(classes[first]), str(classes[second])
-
-
-def _first(items: Ints, rows: Ints, size: int) -> tuple[int, ...]:
-    return tuple(int(item) for item in items[rows[:size]])

@@ -137,21 +137,24 @@ class PeopleReport:
         weight: of the model's guesses in the consensus, from 0 to 1.
         confusions: classes that are taken for each other, most frequent first.
         n_answers, n_guesses: answers of people and guesses of the model that `confusions` is of.
-        words: all of it in a sentence.
     """
 
     people: tuple[PersonReport, ...]
-    alpha: Agreement | None
-    interval: Interval | None
-    n_drawn: int
-    n_consensus: int
-    n_other: int
-    n_open: int
-    weight: float
-    confusions: tuple[ConfusedClasses, ...]
-    n_answers: int
-    n_guesses: int
-    words: str
+    alpha: Agreement | None = None
+    interval: Interval | None = None
+    n_drawn: int = 0
+    n_consensus: int = 0
+    n_other: int = 0
+    n_open: int = 0
+    weight: float = 0.0
+    confusions: tuple[ConfusedClasses, ...] = ()
+    n_answers: int = 0
+    n_guesses: int = 0
+
+    @property
+    def words(self) -> str:
+        """All of it in a sentence."""
+        return _words(self)
 
 
 def item_consensus(state: ProjectState) -> ItemConsensus | None:
@@ -341,10 +344,7 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
         events: of the project, for how long labels took.
     """
     codes = {key: code for code, key in enumerate(state.keys)}
-    labelled: dict[str, int] = {}
-    for votes in state.votes.values():
-        for person in own_codes(votes, state, codes):
-            labelled[person] = labelled.get(person, 0) + 1
+    labelled = Counter(person for votes in state.votes.values() for person in own_codes(votes, state, codes))
     together = item_consensus(state)
     seconds = _seconds(events)
     names = tuple(state.classes)
@@ -355,32 +355,23 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
         for name, n in labelled.items()
     ]
     people.sort(key=lambda person_report: (-person_report.n_labels, person_report.name))
-    alpha = interval = None
-    if together is not None:
-        counts = np.zeros((len(together.items), len(names)), dtype=np.int64)
-        np.add.at(counts, (together.ratings[:, 0], together.ratings[:, 2]), 1)
-        alpha, interval = krippendorff_alpha(counts), alpha_interval(counts)
-    free = [] if together is None else [i for i in together.items if not _is_decided(state, i)]
-    decided = {} if together is None else together.decided
-    n_different = sum(i in state.undecided or decided[i][0] != state.codes.get(i) for i in free)
-    unsure = sum(decided[i][1] < LEARNT_FROM for i in free)
-    weight = 0.0 if together is None else together.found.weight
-    confusions, n_answers, n_guesses = _confusions(together, state, names)
-    report = PeopleReport(
+    if together is None:
+        return PeopleReport(tuple(people))
+    counts = np.zeros((len(together.items), len(names)), dtype=np.int64)
+    np.add.at(counts, (together.ratings[:, 0], together.ratings[:, 2]), 1)
+    free = [i for i in together.items if not _is_decided(state, i)]
+    decided = together.decided
+    return PeopleReport(
         tuple(people),
-        alpha,
-        interval,
-        0 if together is None else n_drawn(state, together.items),
+        krippendorff_alpha(counts),
+        alpha_interval(counts),
+        n_drawn(state, together.items),
         len(free),
-        n_different,
-        unsure,
-        weight,
-        confusions,
-        n_answers,
-        n_guesses,
-        "",
+        sum(i in state.undecided or decided[i][0] != state.codes.get(i) for i in free),
+        sum(decided[i][1] < LEARNT_FROM for i in free),
+        together.found.weight,
+        *_confusions(together, state, names),
     )
-    return PeopleReport(**{**report.__dict__, "words": _words(report)})
 
 
 def shown_people(report: PeopleReport, hidden: bool, seed: str) -> list[tuple[str, PersonReport]]:
@@ -469,11 +460,9 @@ def _drift(agreed: Sequence[bool], below: float) -> tuple[float, float] | None:
 
 
 def _confusions(
-    together: ItemConsensus | None, state: ProjectState, classes: Sequence[str]
+    together: ItemConsensus, state: ProjectState, classes: Sequence[str]
 ) -> tuple[tuple[ConfusedClasses, ...], int, int]:
     """Classes taken for each other by people and by the model, and of how many answers and guesses."""
-    if together is None:
-        return (), 0, 0
     meant_by = together.found.codes
     counts: dict[tuple[int, int], list[int]] = {}
     for i, _, code in together.ratings.tolist():

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, items_and_codes
 from workbench.classifiers import Geometry, protocols
 from workbench.classifiers.choice import ONE_FACTOR, due
 from workbench.pools.neighbours.graph import Neighbourhood
@@ -108,7 +108,7 @@ def rarer(published: Published | None) -> int:
 
 def fewest(training: Mapping[int, int]) -> int:
     """Number of some items' codes of the rarer of two classes."""
-    counts = np.bincount(np.fromiter(training.values(), dtype=np.int64, count=len(training)), minlength=2)
+    counts = np.bincount(items_and_codes(training)[1], minlength=2)
     return int(counts.min())
 
 

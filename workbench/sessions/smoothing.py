@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from threading import Event, Lock, Thread, main_thread
 from typing import Any
 
@@ -71,15 +71,7 @@ class Smoothing:
         """Strength in a round's state; nothing where nothing was ever chosen."""
         if self == Smoothing():
             return {}
-        document = {
-            "strength": self.strength,
-            "labels": self.labels,
-            "losses": dict(self.losses),
-            "looks": self.looks,
-            "failed": dict(self.failed),
-            "behind": dict(self.behind),
-        }
-        return {f"{_OURS}smoothing": np.asarray(json.dumps(document, sort_keys=True))}
+        return {f"{_OURS}smoothing": np.asarray(json.dumps(asdict(self), sort_keys=True))}
 
     @classmethod
     def of_state(cls, state: Mapping[str, Array] | None) -> Smoothing:

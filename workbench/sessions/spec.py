@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.arrays import items_and_codes
 from workbench.documents.checking import Name, Seed, Word, checked_settings, plain
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
@@ -192,7 +193,7 @@ def answered_pool(name: str, options: Mapping[str, Any] | None = None, store: St
     record = store.project(name.removeprefix(PREFIX))
     state = fold(event for event in store.events(record.id) if last is None or event.id <= last)
     codes = {item: code for item, code in state.codes.items() if item not in state.undecided}
-    answers = np.bincount(np.fromiter(codes.values(), np.int64, len(codes)), minlength=2)
+    answers = np.bincount(items_and_codes(codes)[1], minlength=2)
     if len(codes) < FEWEST or (answers > 1).sum() < 2:
         raise InputError(
             f"Only {len(codes)} items of the question {record.question!r} are answered: a comparison needs "
