@@ -40,7 +40,7 @@ def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[
     record = store.project(project_id)
     if pool is None and is_gone(record):
         raise InputError(
-            f"The pool of this project cannot be found at {cut(str(record.pool['name']), 200)}. "
+            f"The file or folder of this project cannot be found at {cut(str(record.pool['name']), 200)}. "
             f"If it has moved: workbench relocate {record.id} FILE"
         )
     loaded = load_as_saved(record.pool, record.feature_map) if pool is None else pool
