@@ -21,6 +21,7 @@ from workbench.writing import alone_in
 
 NICE = 5
 """How much later than this process it comes where both want the processor."""
+_HEAD = 8  # bytes that say how long a message is
 _LOOK = 0.1  # seconds between two looks at whether a call is to stop
 PATIENCE = 1.5
 """Seconds that a call which was asked to stop has for it; then the process is ended."""
@@ -275,16 +276,22 @@ def _how(process: subprocess.Popen[bytes]) -> str:
 
 
 def _send(pipe: BinaryIO | Any, message: Any) -> None:
-    pipe.write(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
+    octets = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    pipe.write(len(octets).to_bytes(_HEAD, "big") + octets)
     pipe.flush()
 
 
 def _receive(pipe: BinaryIO | Any) -> Any:
     """The next message, of the process that this one started, or that started this one."""
-    try:
-        return pickle.load(pipe)
-    except pickle.UnpicklingError as error:  # cut short
-        raise EOFError from error
+    # whole before it is read: what cannot be loaded leaves the pipe at the start of the next one
+    return pickle.loads(_exactly(pipe, int.from_bytes(_exactly(pipe, _HEAD), "big")))
+
+
+def _exactly(pipe: BinaryIO | Any, n: int) -> bytes:
+    octets = pipe.read(n)
+    if len(octets) < n:
+        raise EOFError
+    return bytes(octets)
 
 
 # --------------------------------------------------------------------------- the other side
