@@ -367,8 +367,11 @@ def test_many_likelihoods_in_a_process_are_no_retracing(monkeypatch):
     monkeypatch.setattr(tf.get_logger(), "handle", lambda record: said.append(record.getMessage()))
     block = Block.of(np.ones((4, 2)), np.ones(4), np.ones((4, 3)))
     state = State.prior(2, 3, 0.0)
+    plan = Plan(np.zeros((1, 2), np.int32), np.zeros((1, 3), np.int32), np.float64(1.0))
     for _ in range(6):
         run = Compiled(BayesianSVM(3), tf.float64)
         run.sums(block, state)
         run.sites(block, state)
+        run.penalty(state, ZERO_MEAN.tensors(np.dtype(np.float64)))
+        run.scheduled(block, state, plan, np.ones(1), ZERO_MEAN.tensors(np.dtype(np.float64)))
     assert not [line for line in said if "retracing" in line]

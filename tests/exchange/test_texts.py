@@ -89,10 +89,10 @@ def test_numbers_and_empty_cells() -> None:
     assert csv_text(["a"], [[None], ["x"]]) == 'a\n""\nx\n'
 
 
-def test_every_format_and_place_with_one_of_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "NASTY", ("=1+1\r\ud800",))
+def test_every_format_and_place_with_some_of_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "NASTY", ("=1+1\r=2", "\ud800", "None"))
     row = exports.run(2_000, seed=0)
-    assert row.tried > 200 and row.failed == 0, "\n".join(row.failures)
+    assert row.tried > 400 and row.failed == 0, "\n".join(row.failures)
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco"])
