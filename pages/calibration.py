@@ -98,6 +98,8 @@ def run_experiment(name: str) -> None:
     values = teaching.controls(experiment)
     outcome, job = lessons.present(experiment, values)
     active = job is not None and job.active
+    if outcome is None and not active:  # it may have ended between the two looks
+        outcome, job = lessons.present(experiment, values)
     if outcome is None:
         st.button(
             "Compute",
@@ -111,7 +113,7 @@ def run_experiment(name: str) -> None:
         )
     if outcome is not None:
         teaching.draw(experiment, outcome, values)
-    elif job is not None and job.active:
+    elif job is not None and active:
         teaching.streaming(experiment, values, job, cancel=True)
     elif job is not None and job.status == "failed":
         st.error(f"This could not be computed: {verbatim(job.error)}", icon=":material/error:")

@@ -115,29 +115,31 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> tuple[dict[i
             st.markdown(f"**{counted}.** What a model thinks of them is said here after the next fit.")
         return {}, ""
     job = evaluation.cross_validation(session, model)
-    opinions = computed(decisions.opinions_of, session, model, job, at=(state.last_event, job.status))
+    # read once: of a job that ends while this is drawn, the panel runs the page again
+    active = job.active
+    opinions = computed(decisions.opinions_of, session, model, job, at=(state.last_event, active))
     newer = session.model is not None and session.model.number != model.number
     with top, widgets.row("review-verdict"):
-        if job.status == "done":
+        if active:
+            st.markdown(f"**{counted}.** Each label is being compared with a model that did not see it.")
+        elif job.status == "done":
             first, _, rest = decisions.verdict(rows, opinions).partition(". ")
             words = f"**{first.rstrip('.')}.** {rest}".strip()
             st.markdown(words, help=explain("likely wrong"))
-        elif job.active:
-            st.markdown(f"**{counted}.** Each label is being compared with a model that did not see it.")
         else:
             st.markdown(verbatim(job.error or "The comparison with a model was cancelled."))
             widgets.try_again(job, "review-again-cross")
         if (
-            not job.active
+            not active
             and newer
             and st.button("Look again", key="review-newer", type="tertiary", icon=":material/refresh:")
         ):
             st.session_state[key] = session.model or model
             st.rerun()
-    if job.active:
+    if active:
         with top:  # the gallery keeps its place below when this goes
             widgets.job_panel(job, f"review-cross-{model.number}", height=64)
-    return opinions, f"{model.uid} {job.status == 'done'}"
+    return opinions, f"{model.uid} {active}"
 
 
 QUESTIONS = "questions"

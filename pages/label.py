@@ -225,7 +225,7 @@ def rival_line(job: Any) -> None:
     """Progress of random questions; the fragment around this looks again by itself."""
     if job is None:
         return
-    if job.active:
+    if job.status not in ("failed", "cancelled"):
         waits_for = job.waits_for or ("" if job.started else "those of another project")
         how_far = f"they wait for: {waits_for}" if waits_for else f"{percent(job.fraction, 0)} done"
         st.caption(f"Random questions from the same start: {how_far}")

@@ -121,13 +121,6 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
         st.button("Clear selection", key="clear-selection", type="tertiary", on_click=selection.forget)
 
 
-def waiting(job: Any, key: str) -> None:
-    if job.active or job.status in ("failed", "cancelled"):
-        widgets.job_panel(job, key, again=True)
-    else:
-        st.rerun()
-
-
 def rounds_slider(label: str, key: str, default: int) -> int:
     """A round, chosen by its number of labels."""
     by_number = {r.number: r.n_labelled for r in session.rounds}
@@ -218,11 +211,11 @@ def layout() -> tuple[Any, Any]:
 
 def making(job: Any) -> None:
     """The neighbour map on its way, above the components that stand in for it."""
-    if job.active:
+    if job.status not in ("failed", "cancelled"):
         widgets.job_panel(job, "neighbour-map")
         return
     with widgets.row("no-neighbour-map"):
-        why = f"could not be made: {verbatim(job.error)}" if job.status == "failed" else "was cancelled."
+        why = "was cancelled." if job.status == "cancelled" else f"could not be made: {verbatim(job.error)}"
         st.caption(f"The neighbour map {why}")
         st.button("Make it", key="make-map", on_click=lambda: st.session_state.update({"map-again": True}))
 
@@ -362,7 +355,8 @@ def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, 
         other_view, job = mapping.at_round(session, chosen_round)
         left_title = view.title
     if other_view is None:
-        waiting(job, "other-model")
+        assert job is not None
+        widgets.job_panel(job, "other-model", again=True)
         frame.end()
     theirs = mapping.values_of(other_view.model, name)
     scale = np.concatenate([values[session.pool.trainable], theirs[session.pool.trainable]])
@@ -481,7 +475,7 @@ with right, st.container(border=True, key="map-tools"):
     (name, title, words), where, laying, behind, inducing, joined, view, job = settings()
 if view is None:
     with left:
-        waiting(job, "round")
+        widgets.job_panel(job, "round", again=True)
     frame.end()
 trainable = session.pool.trainable
 open_items = mapping.open_items(session)

@@ -287,6 +287,36 @@ def test_the_gallery_is_drawn_anew_once_the_labels_are_compared(
     assert all(tile["says"] for tile in drawn[-1] if tile["kind"] == "label")
 
 
+class Ending(Job):
+    """A job that ends after its status was read so many times, as one whose thread is quick."""
+
+    def __init__(self, project: str, result: Any, reads: int) -> None:
+        super().__init__(project, "Comparing", "")
+        self.result, self.reads = result, reads
+
+    def __getattribute__(self, name: str) -> Any:
+        if name != "status" or "reads" not in self.__dict__:
+            return super().__getattribute__(name)
+        self.reads -= 1
+        return "running" if self.reads >= 0 else "done"
+
+
+@pytest.mark.parametrize("reads", range(8))
+def test_a_comparison_that_ends_while_the_page_is_drawn_is_shown(
+    project: Session, drawn: list[list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch, reads: int
+) -> None:
+    monkeypatch.setattr(current, "keep_fitting", lambda session: None)
+    looked_at(project)
+    assert project.model is not None
+    result = evaluation.cross_validation(project, project.model).result
+    job = Ending(project.id, result, reads)
+    monkeypatch.setattr(evaluation, "cross_validation", lambda *inputs: job)
+    test = open_page("history", project.id)
+    test.run()  # as the panel does by itself when the job has ended
+    assert drawn[-1][0]["item"] == wrong_one(project)
+    assert all(tile["says"] for tile in drawn[-1] if tile["kind"] == "label")
+
+
 def test_a_class_that_was_gone_to_is_chosen_however_often_the_page_runs(
     project: Session, drawn: list[list[dict[str, Any]]]
 ) -> None:

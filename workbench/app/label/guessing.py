@@ -185,7 +185,7 @@ def _language_model(session: Session) -> None:
             help="A server that speaks as OpenAI's does: Ollama, vLLM, LM Studio, or a provider.",
         )
         job = manager().get(session.id, _ASKED)
-        if job is not None:
+        if job is not None and job.status != "done":
             widgets.job_panel(job, "guess-llm-job", height=72)
             if job.active:
                 return

@@ -108,8 +108,9 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
         lane="baseline",
         limit=7 * DAY,
     )
-    points = job.result if job.status == "done" else job.partial
-    return points or [], None if job.status == "done" else job
+    if job.status == "done":
+        return job.result or [], None
+    return job.partial or [], job
 
 
 def first_items(session: Session) -> tuple[int, ...]:

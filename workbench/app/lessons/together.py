@@ -148,7 +148,7 @@ def curve(shared: Session) -> None:
     # it is read from the last row of a class
     fig.update_layout(font_size=18, legend_font_size=17)
     widgets.figure(fig, "together-curve", "Test error against labels: the class beside random questions")
-    if job is not None and job.active:
+    if job is not None and job.status not in ("failed", "cancelled"):
         waits = f"they wait for: {job.waits_for}" if job.waits_for else f"{percent(job.fraction, 0)} computed"
         st.caption(f"Random questions: {waits}")
     elif job is not None:

@@ -46,15 +46,19 @@ def job_panel(job: Job, key: str, *, height: int = 96, again: bool = False) -> N
     """A job's progress and a button to cancel it; looks again by itself while it runs.
 
     The panel keeps its height, so that nothing below jumps. When the job ends the whole page runs
-    once more in this tab.
+    once more in this tab, also when it ended after the page looked for its result.
 
     Args:
-        job: to watch.
+        job: to watch, which was not done a moment ago.
         key: makes widget keys unique.
         height: in pixels.
         again: offer *Try again* where it failed or was cancelled; the page then asks for the job anew.
     """
-    watch = _running_panel if job.active else _panel
+    # the status is read once: a job may end between two reads
+    status = job.status
+    if status == "done":
+        st.rerun()
+    watch = _panel if status in ("failed", "cancelled") else _running_panel
     watch(job, key, height, again)
 
 
