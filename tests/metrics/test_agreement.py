@@ -4,6 +4,7 @@ import pytest
 from workbench.errors import InputError
 from workbench.metrics import cohen_kappa, krippendorff_alpha
 from workbench.metrics.agreement import alpha_interval
+from workbench.metrics.calibration import share_interval
 
 
 def test_cohen_by_hand():
@@ -63,6 +64,19 @@ def test_the_interval_of_items_without_a_difference_is_no_point(n, low):
     one = same.copy()
     one[0] = [1, 1]
     assert alpha_interval(one).low < found.low
+
+
+def test_items_that_are_all_of_one_class_when_drawn_again_say_nothing_of_the_interval():
+    # of four items one is of another class: a third of the draws leave it out, and have no alpha
+    interval = alpha_interval([[2, 0], [2, 0], [2, 0], [0, 2]])
+    assert np.isfinite([interval.low, interval.high]).all() and interval.low < interval.high == 1.0
+
+
+def test_the_upper_end_is_that_of_the_share_of_items_with_two_alike():
+    # two of ten items have two ratings alike; each class is named as often: chance gives 9 of 19
+    interval = alpha_interval([[2, 0], [0, 2], *[[1, 1]] * 8])
+    by_chance = 9 / 19
+    assert interval.high == pytest.approx((share_interval(2, 10).high - by_chance) / (1.0 - by_chance))
 
 
 def test_the_interval_covers_the_agreement_of_few_items():

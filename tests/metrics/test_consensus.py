@@ -35,6 +35,13 @@ def test_it_is_right_more_often_than_the_majority_where_spammers_answer():
     assert found.accuracies[:3].min() > 0.75 and found.accuracies[3:].max() < 0.45
 
 
+def test_shares_of_classes_sum_to_one_however_many_classes_nobody_named():
+    items, people, codes, _ = crowd([0.9, 0.9, 0.9], n=60)
+    for n_classes in (4, 40):
+        shares = consensus(items, people, codes, n_classes).shares
+        assert shares.shape == (n_classes,) and shares.sum() == pytest.approx(1.0, abs=1e-9)
+
+
 def test_a_class_that_somebody_takes_for_another_is_in_their_confusion():
     rng = np.random.default_rng(1)
     truth = rng.integers(3, size=200)

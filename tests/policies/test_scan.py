@@ -91,6 +91,10 @@ def test_equals_scoring_all_at_once(X: np.ndarray, bumps: Bumps, policy: str) ->
     np.testing.assert_allclose(result.utilities, np.sort(every)[::-1][:40], rtol=1e-10)
     np.testing.assert_allclose(every[result.indices], result.utilities, rtol=1e-10)
     assert result.histogram.counts.sum() == len(X) == result.n_rows == result.n_scored
+    if result.histogram.of == "utility":
+        # the utilities of all items, from the first bin that holds one to the last
+        assert result.histogram.counts[0] and result.histogram.counts[-1]
+        assert np.array_equal(result.histogram.counts, np.histogram(every, result.histogram.edges)[0])
 
 
 @pytest.mark.parametrize("policy", ["random", "variation-ratio-mc"])
