@@ -96,7 +96,7 @@ def form() -> None:
                 return
             with refused():
                 spec = spec_of(source, classifier, policies, seeds, int(budget), batch)
-                study = comparison.start_with(spec, guesses, current.project_id(), workers=workers)
+                study = comparison.start_with(spec, guesses, current.family_id(), workers=workers)
                 current.show(comparison.PARAMETER, study)
                 st.rerun()
             return

@@ -134,12 +134,14 @@ class About:
         answers: items with a label and questions, by project.
         names: of the people of the server, by key.
         stages: the last fit, checks and certificate, by project.
+        opened: id of the open project.
     """
 
     people: Mapping[str, list[str]]
     answers: Mapping[str, tuple[int, int]]
     names: Mapping[str, str]
     stages: Mapping[str, Mapping[str, Any]]
+    opened: str | None
 
 
 def next_step(record: Any, about: About) -> tuple[str, str, str]:
@@ -169,7 +171,9 @@ def project_card(record: Any, about: About) -> None:
     with st.container(border=True, height="stretch", key=f"project-{record.id}"):
         st.image(str(project_picture(record)), width="stretch", alt=f"Items of {record.name}")
         with st.container(height="stretch", gap="xxsmall"):
-            st.markdown(f"**{verbatim(record.name, 60)}**{mark(record)}  \n{next_step(record, about)[0]}")
+            st.markdown(
+                f"**{verbatim(record.name, 60)}**{mark(record, about)}  \n{next_step(record, about)[0]}"
+            )
             if record.n_askable:
                 share = min(1.0, n_labelled / (record.n_askable * n_questions))
                 st.progress(share, text=how_far(record, n_labelled, n_questions))
@@ -177,8 +181,8 @@ def project_card(record: Any, about: About) -> None:
         project_actions(record, about)
 
 
-def mark(record: Any) -> str:
-    return " · open" if record.id == current.project_id() else ""
+def mark(record: Any, about: About) -> str:
+    return " · open" if record.id == about.opened else ""
 
 
 def how_far(record: Any, n: int, questions: int) -> str:
@@ -255,7 +259,7 @@ def more_of(record: Any) -> None:
     )
     if st.button(words, key=f"archive-{record.id}", icon=icon, width="stretch"):
         store.archive_project(record.id, not record.archived)
-        if record.id == current.project_id() and not record.archived:
+        if record.id == current.family_id() and not record.archived:
             current.choose(None)
         st.rerun()
     if st.button("Delete", key=f"delete-{record.id}", icon=":material/delete:", **dialog):
@@ -274,7 +278,7 @@ def delete(record: Any) -> None:
         if st.button("Delete for good", key="delete-for-good", icon=":material/delete_forever:"):
             if not login.may_change(Store.open().project(record.id)):
                 raise InputError("Only its owner may delete a project.")
-            if record.id == current.project_id():
+            if record.id == current.family_id():
                 current.choose(None)
             current.forget(record.id)
             Store.open().delete_project(record.id)
@@ -338,7 +342,7 @@ def projects() -> None:
         return
     store = Store.open()
     answers = store.n_answers(project.id for project in records)
-    about = About(store.contributors(), answers, sharing.names(), store.stages())
+    about = About(store.contributors(), answers, sharing.names(), store.stages(), current.family_id())
     active = [record for record in records if not record.archived]
     aside = [record for record in records if record.archived]
     if len(active) > CARDS:
@@ -393,7 +397,7 @@ def project_line(record: Any, about: About) -> None:
     with widgets.row(f"project-{record.id}"):
         share = how_far(record, n_labelled, n_questions) if record.n_askable else ""
         words = " · ".join(filter(None, [share, *facts_of(record, about)]))
-        title = f"**{verbatim(record.name, 60)}**{mark(record)} · {next_step(record, about)[0]}"
+        title = f"**{verbatim(record.name, 60)}**{mark(record, about)} · {next_step(record, about)[0]}"
         st.markdown(f"{title}  \n:small[{words}]", width="stretch")
         project_actions(record, about)
 

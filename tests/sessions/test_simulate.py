@@ -9,6 +9,7 @@ import pytest
 
 from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
+from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import Checkpoint, Round, RunSpec, labelled_at, simulate
 from workbench.sessions.drawing import diverse_items, initial_items
@@ -196,6 +197,14 @@ def test_diverse_items_of_equal_rows(iris: Pool) -> None:
         (lambda p: rounds_of(p, batch=0), "'batch' is 0: input should be greater than or equal to 1"),
         (lambda p: rounds_of(p, seed=-1), "'seed' is -1: input should be greater than or equal to 0"),
         (lambda p: rounds_of(p, seed=1.5), "'seed' is 1.5: input should be a valid integer"),
+        (
+            lambda p: rounds_of(p, measured_by=-1),
+            "'measured_by' is -1: input should be greater than or equal",
+        ),
+        (lambda p: rounds_of(p, measured_by=1.5), "'measured_by' is 1.5: input should be a valid integer"),
+        (lambda p: load_pool("poker", seed=-1), "Pool 'poker' cannot be made with seed=-1: expected non-neg"),
+        (lambda p: p.split(-1), "seed of a split is a whole number from 0; got -1"),
+        (lambda p: p.split(1.5), "seed of a split is a whole number from 0; got 1.5"),
         (lambda p: rounds_of(p, test_fraction=np.nan), "'test_fraction' is nan: input should be a finite"),
         (lambda p: rounds_of(p, bugdet=3), "no setting 'bugdet' .did you mean 'budget'"),
         (lambda p: rounds_of(p, initial=3), "a list of whole numbers; got 3"),

@@ -124,7 +124,9 @@ def test_a_project_without_images_or_truth_is_refused():
         ({"attacks": ()}, "at least one attack"),
         ({"attacks": ("transfer",)}, "softmax"),
         ({"loss": "hing"}, "hinge"),
-        ({"n_test": 0}, "n_test"),
+        ({"n_test": 0}, "'n_test' is 0: input should be greater than or equal to 1"),
+        ({"steps": 2.5}, "'steps' is 2.5: input should be a valid integer"),
+        ({"seed": -1}, "'seed' is -1: input should be greater than or equal to 0"),
     ],
 )
 def test_specs_that_cannot_be(options, words):

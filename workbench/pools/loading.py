@@ -98,7 +98,15 @@ def _loaded(
         loader = _named(source)
         if loader is not None:
             function, implied = loader
-            return call_with_options(function, f"Pool {source!r}", {**implied, **options})
+            try:
+                return call_with_options(function, f"Pool {source!r}", {**implied, **options})
+            except InputError:
+                raise
+            except (TypeError, ValueError) as error:
+                arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
+                raise InputError(
+                    f"Pool {source!r} cannot be made with {arguments or 'no options'}: {error}."
+                ) from error
     file = _found(source, file_name)
     entry = format_of(file)
     if strict and entry.reader.inspect is not None:

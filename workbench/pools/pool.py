@@ -226,8 +226,10 @@ class Pool:
             the split is uniform. A split given by the source is kept as it is.
 
         Raises:
-            InputError: a fraction outside (0, 1), or too few items to split.
+            InputError: no seed, a fraction outside (0, 1), or too few items to split.
         """
+        if not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"The seed of a split is a whole number from 0; got {seed!r}.")
         if not 0.0 < fraction < 1.0:
             raise InputError(f"The test fraction must lie between 0 and 1; got {fraction}.")
         if self.test is not None and self.test.given:

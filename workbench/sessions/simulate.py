@@ -8,7 +8,7 @@ import numpy as np
 
 import workbench
 from workbench.arrays import Array, Floats, Ints
-from workbench.documents.checking import checked_settings, with_settings
+from workbench.documents.checking import Seed, checked_settings, with_settings
 from workbench.documents.runs import RunSettings
 from workbench.guesses import Guess, guesses_of, stacked
 from workbench.policies import query
@@ -53,6 +53,13 @@ class Checkpoint:
     rounds: Sequence[Round]
     state: Mapping[str, Array]
     at: int | None = None
+
+
+@dataclass(frozen=True)
+class _Measuring:
+    """The seed that draws what the error is measured on, within its limits."""
+
+    measured_by: Seed
 
 
 @with_settings(RunSettings)
@@ -108,6 +115,8 @@ def simulate(
     settings["guess"] = [g if isinstance(g, str) else f"guess {place}" for place, g in enumerate(guesses)]
     checked_settings(RunSpec, settings, "The run", "cannot be made")
     run = RunSpec(**settings, seed=seed)
+    drawn_by = seed if measured_by is None else measured_by
+    checked_settings(_Measuring, {"measured_by": drawn_by}, "The run", "cannot be made")
     pool = pool if isinstance(pool, Pool) else load_pool(pool, **run.reading)
     check_policy(policy, classifier)
     answerable(pool)  # or says why not
@@ -120,7 +129,6 @@ def simulate(
     # kept projections round otherwise: a run that is measured on all its test items does without
     cached = LARGE_BYTES if run.measured else None
     learner = Learner(pool, classifier, options, seed=seed, cached=cached, mean=mean)
-    drawn_by = seed if measured_by is None else measured_by
     test = measured_items(pool.test.test[truth[pool.test.test] >= 0], drawn_by, run.measured)
     if progress is not None and progress.rounds:
         if progress.rounds[-1].number and not progress.rounds[-1].queried.size:

@@ -97,15 +97,7 @@ class RunSpec(RunSettings):
         options = self.read_with()
         if is_answered(self.pool):
             return answered_pool(self.pool, options).split(self.seed, self.test_fraction)
-        try:
-            pool = load_pool(self.pool, **options)
-        except InputError:
-            raise
-        except (TypeError, ValueError) as error:
-            arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
-            raise InputError(
-                f"Pool {self.pool!r} cannot be made with {arguments or 'no options'}: {error}."
-            ) from error
+        pool = load_pool(self.pool, **options)
         return pool if pool.test is not None else pool.split(self.seed, self.test_fraction)
 
     @classmethod

@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from workbench.arrays import Array, Ints
 from workbench.attacks import ATTACKS, check_strengths, loss_of
 from workbench.classifiers import CLASSIFIERS
 from workbench.csv_writing import csv_text
+from workbench.documents.checking import Name, Names, Options, Seed, Word, checked_settings, plain
 from workbench.errors import InputError
 from workbench.pools import load_pool, seen_as_pixels
 from workbench.pools.pool import Pool
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = 48
 MAX_LABELS = 5000
+AtLeastOne = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -48,21 +50,23 @@ class AttackSpec:
         project: name of the project whose own model was attacked; "" for a model fitted for the purpose.
     """
 
-    pool: str = "digits"
-    classifier: str = "large-margin"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    pool_options: Mapping[str, Any] = field(default_factory=dict)
-    n_train: int = MAX_LABELS
-    n_test: int = 360
+    pool: Word = "digits"
+    classifier: Name = "large-margin"
+    options: Options = field(default_factory=dict)
+    pool_options: Options = field(default_factory=dict)
+    n_train: AtLeastOne = MAX_LABELS
+    n_test: AtLeastOne = 360
     strengths: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
-    attacks: tuple[str, ...] = ("fgsm", "adaptive-pgd", "noise")
-    loss: str = ""
-    steps: int = 20
+    attacks: Names = ("fgsm", "adaptive-pgd", "noise")
+    loss: Word = ""
+    steps: AtLeastOne = 20
     softmax: bool = False
-    seed: int = 0
-    project: str = ""
+    seed: Seed = 0
+    project: Word = ""
 
     def __post_init__(self) -> None:
+        vars(self).update(plain(vars(self)))
+        checked_settings(AttackSpec, vars(self), "The attack", "cannot be made")
         check_strengths(self.strengths)
         if not self.attacks:
             raise InputError("Choose at least one attack.")
@@ -73,9 +77,6 @@ class AttackSpec:
             # a classifier of the user's own is asked when it is there
             has_latent = source not in CLASSIFIERS or CLASSIFIERS[source].has_latent
             loss_of(name, self.loss or None, has_latent)
-        for name in ("n_train", "n_test", "steps"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,6 @@
+import io
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -6,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.random import Generator
+from PIL import Image
 
+from tests.app.pages import open_page
 from tests.sessions.fakes import FAKE
 from workbench.app.compare import comparison, comparison_sources
 from workbench.errors import InputError
@@ -187,3 +191,43 @@ def test_the_answers_to_each_question_of_the_open_project_are_a_pool(tmp_path: P
     assert set(model.items) <= set(range(30)) and model.classes == ("yes", "no")
     Store.open().delete_project(session.id)
     assert "deleted project" in comparison.find(token).title
+
+
+def test_attacks_offer_the_open_project_whichever_of_its_questions_is_shown(home: Path) -> None:
+    images = home / "images.zip"
+    with zipfile.ZipFile(images, "w") as bundle:
+        for number in range(60):
+            picture = io.BytesIO()
+            Image.fromarray(np.full((8, 8), 4 * number, np.uint8)).save(picture, "png")
+            bundle.writestr(f"{number:02}.png", picture.getvalue())
+    projects = [
+        Session.create(
+            str(images),
+            name=name,
+            questions=[("digit", ["a", "b"]), "blurred"],
+            classifier=FAKE,
+            policy="margin",
+            pool_options={"features": "pixels"},
+            evaluation_share=0.0,
+        )
+        for name in ("first", "second")
+    ]
+    for opened in projects:  # one of them is the newer one, which is listed first
+        blurred = opened.question("blurred")
+        for answers in (0, 30):  # as a pool of their own they are no images of known classes to attack
+            for item in range(answers):
+                opened.items.label(item, "b" if item % 3 else "a")
+            for question in (opened, blurred):
+                offered = open_page("adversarial", question.id).selectbox(key="attack-pool").options
+                own = f"{opened.project.name} (your project)"
+                assert offered[0] == "Handwritten digits" and offered.count(own) == 1, (own, offered)
+
+
+def test_known_sets_of_images_are_offered_with_their_number(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "images").mkdir()
+    (home / "images" / "mnist.npz").touch()
+    monkeypatch.setenv("WORKBENCH_DATA", str(home))
+    for page, box in (("adversarial", "attack-pool"), ("compare", "compare-pool")):
+        assert "mnist (70,000 images)" in open_page(page).selectbox(key=box).options

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.pages import application, place
+from tests.app.pages import application, open_page, place, texts
 from workbench.app.access import current
+from workbench.app.compare import comparison
 from workbench.app.data import column_uses, upload
 from workbench.app.data.column_uses import uses_of_rows
 from workbench.app.data.forms import class_names
@@ -511,6 +512,21 @@ def test_projects_are_renamed_duplicated_and_archived() -> None:
     ]
     test.button(key=f"archive-{copy.id}").click().run()
     assert not test.exception, test.exception
+
+
+def test_a_project_is_open_whichever_of_its_questions_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session.create(
+        "iris", name="Flowers", questions=[("kind", ["setosa", "versicolor", "virginica"]), "wilted"]
+    )
+    wilted = session.question("wilted").id
+    page = open_page("data", wilted)
+    assert "**Flowers** · open" in texts(page)
+    page.button(key=f"archive-{session.id}").click().run()
+    assert not page.exception and "project" not in page.query_params
+    monkeypatch.setattr(comparison, "_submit", lambda *_: None)
+    page = open_page("compare", wilted)
+    page.button(key="start-comparison").click().run()
+    assert [study.project for study in Store.open().runs.studies()] == [session.id]
 
 
 def test_what_was_typed_outlives_a_table_that_is_read_for_long(

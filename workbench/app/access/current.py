@@ -51,6 +51,13 @@ def project_id() -> str | None:
     return mirrored
 
 
+def family_id() -> str | None:
+    """The id that the open project is known by, whichever of its questions the pages show."""
+    question = project_id()
+    summary = None if question is None else Store.open().summary(question)
+    return None if summary is None else summary.family
+
+
 def choose(project: str | None) -> None:
     """Make a project the current one, or leave it with None."""
     _keep_in_address(PARAMETER, _MIRROR, project)

@@ -35,16 +35,16 @@ ALONE = (
 
 
 def sources() -> dict[str, str]:
-    """Images to fit on, by key: of the open project, if it has pixels; bundled and known sets, projects."""
-    project, opened = current.project_id(), opened_project()
-    own = f"{OWN}{project}"
+    """Images to fit on, by key: of the open project, where they can be; bundled and known sets, projects."""
+    opened = opened_project()
+    own = "" if opened is None else f"{OWN}{opened.project.family}"
     titles = {
         key: one_line(source.title, 60)
-        for key, source in comparison_sources.sources(project).items()
-        if not key.startswith("question:") and (source.of_images or (opened is not None and key == own))
+        for key, source in comparison_sources.sources(current.project_id()).items()
+        if not key.startswith("question:") and (source.of_images or key == own)
     }
-    if opened is not None and opened.pool.image_shape is None and own in titles:
-        titles[own] = titles.pop(own)  # last: it has no pixels
+    if own in titles and opened is not None and not (opened.pool.image_shape and opened.pool.has_truth):
+        titles[own] = titles.pop(own)  # last: no model of its pixels can be fitted
     return titles
 
 

@@ -104,9 +104,13 @@ def sources(project: str | None = None) -> dict[str, Source]:
     That of the open project is first; then bundled ones, known sets on this machine, all projects'.
 
     Args:
-        project: id of the open one.
+        project: id of the open one, or of one of its further questions.
     """
     from workbench.pools import POOLS, present_sets
+
+    store = Store.open()
+    summary = None if project is None else store.summary(project)
+    family = "" if summary is None else summary.family
 
     bundled = {
         e.name: Source(
@@ -122,13 +126,16 @@ def sources(project: str | None = None) -> dict[str, Source]:
     }
     known = {}
     for e in present_sets():
-        kind, title = "image" if e.group == "images" else "table", f"{e.name.replace('_', ' ')} ({e.group})"
+        of_images = e.group == "images"
+        about = f"{e.n_items:,} images" if of_images else e.group
+        title, kind = f"{e.name.replace('_', ' ')} ({about})", "image" if of_images else "table"
         n_asked = asked_of(e.n_items, e.n_classes)
-        source = Source(title, e.full_name, {}, kind, e.n_classes, n_asked, of_images=kind == "image")
+        source = Source(title, e.full_name, {}, kind, e.n_classes, n_asked, of_images=of_images)
         known[e.full_name] = source
     questions = {} if project is None else answered_questions(project)
     opened, own_sources = {}, dict[str, Source]()
-    for record in sharing.visible(Store.open().projects()):
+    # the open one first: of projects on one pool the first is listed
+    for record in sorted(sharing.visible(store.projects()), key=lambda record: record.id != family):
         name, options = str(record.pool["name"]), dict(record.pool.get("options", {}))
         if name in POOLS and not options:
             key, source = name, bundled[name]
@@ -138,7 +145,7 @@ def sources(project: str | None = None) -> dict[str, Source]:
             key = f"project:{record.id}"
             images, title = is_of_images(record.pool), f"{record.name} (your project)"
             source = Source(title, name, options, guesses=tuple(columns), of_images=images)
-        if record.id == project and not (questions and record.settings.get("test") is None):
+        if record.id == family and not (questions and record.settings.get("test") is None):
             opened = {key: source}
         elif (name, options) not in [(entry.pool, entry.options) for entry in own_sources.values()]:
             own_sources.setdefault(key, source)
