@@ -39,7 +39,6 @@ SHARED = (
     "scipy.stats",
     "pandas",
     "sqlalchemy",
-    "alembic",
     "sklearn.metrics",
     "tensorflow",
     "gpflow",

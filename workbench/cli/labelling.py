@@ -84,6 +84,7 @@ def instructions(
     from workbench.exchange.instructions import instruction_files
     from workbench.pools.instructions import read_instructions
     from workbench.sessions import Session
+    from workbench.sessions.people import labelled_here
     from workbench.store import fold
     from workbench.writing import check_place, chosen_file
 
@@ -117,8 +118,7 @@ def instructions(
         print(f"{record.name}: version {number} of the instructions in {out}")
         return
     print(f"{record.name}: version {number} of {len(versions)}, by {entry.annotator}, {entry.time[:16]}")
-    people = {vote.annotator for votes in state.votes.values() for vote in votes.values()}
-    if people:
+    if people := labelled_here(state):
         n = sum(state.version_read(person) >= len(versions) for person in people)
         print(f"{n} of {len(people)} who labelled have read the last version.")
     print(f"\n{entry.text}")

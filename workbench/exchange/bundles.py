@@ -39,7 +39,7 @@ from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.smoothing import Smoothing, seen_of
 from workbench.sessions.spec import RunSpec
 from workbench.sessions.taxonomy import code_book
-from workbench.store.events import Event
+from workbench.store.events import Event, now
 from workbench.store.fold import EventFold
 from workbench.store.processes import Lease, is_alive, this_process
 from workbench.store.project_state import ProjectState
@@ -48,7 +48,7 @@ from workbench.writing import alone_in, sweep, sync_folder, write_whole
 
 FORMAT = 3
 _PARTIAL = ".partial"
-_MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
+MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 _TABLES = ("rounds.csv", "events.csv")
 CODE_BOOK = "codebook.csv"
 _PARTS = (
@@ -281,10 +281,7 @@ def write_run_bundle(
             seen_of(pool, state),
         ),
     )
-    write_whole(place / "rounds.csv", rounds_csv(rounds))
-    write_whole(place / "events.csv", _run_events(pool, rounds))
-    write_whole(place / "timings.csv", timings_csv(rounds))
-    write_whole(place / "environment.json", json_text(environment()))
+    write_files(place, measures_of(rounds) | {"events.csv": _run_events(pool, rounds)})
     document = {
         "format": FORMAT,
         "kind": "run",
@@ -295,7 +292,7 @@ def write_run_bundle(
         "neighbours": Smoothing.of_state(state).strength,
     }
     # timings and the environment are another run's business: the same seed gives the same run.json
-    write_whole(place / "run.json", json_text(sealed(document, place, (*_TABLES, *_MODEL))))
+    write_whole(place / "run.json", json_text(sealed(document, place, (*_TABLES, *MODEL))))
 
 
 def may_be_written(folder: Path | str) -> bool:
@@ -340,7 +337,7 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
                 f"The bundle in {place} is damaged: rounds.csv ends at round {len(rounds) - 1:,} of "
                 f"{cut(document['n_rounds'])}. {ADVICE}"
             )
-        if not any(name in _MODEL for name in broken):
+        if not any(name in MODEL for name in broken):
             state = bytes_to_arrays(bundle.read("model/params.npz"))
             rounds[-1] = replace(rounds[-1], state=state)
         return RunBundle(spec, str(document["pool"]["fingerprint"]), rounds, place, broken)
@@ -462,19 +459,6 @@ def code_book_csv(state: ProjectState, ids: Sequence[Any]) -> str:
     return csv_text(columns, ([row[name] for name in columns] for row in rows))
 
 
-def rounds_csv(rounds: Sequence[Round]) -> str:
-    """The table rounds.csv: round, n_labelled, error, nll, brier, ece."""
-    rows = [(r.number, r.n_labelled, r.error, r.nll, r.brier, r.ece) for r in rounds]
-    return csv_text(("round", "n_labelled", "error", "nll", "brier", "ece"), rows)
-
-
-def timings_csv(rounds: Sequence[Round]) -> str:
-    """Wall seconds of each round's parts."""
-    parts = ("fit", "score", "query")
-    rows = [(r.number, *(round(r.seconds.get(part, float("nan")), 6) for part in parts)) for r in rounds]
-    return csv_text(("round", *parts), rows)
-
-
 def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequence[Any]) -> str:
     """Every event of a project, as people read them.
 
@@ -514,11 +498,28 @@ def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequen
     return csv_text(columns, rows)
 
 
-def environment() -> dict[str, Any]:
-    """Inputs of the result besides the spec."""
-    from workbench.store.events import now
+def write_files(place: Path, files: Mapping[str, bytes | str]) -> list[str]:
+    """Write files of a bundle, each whole or not there.
 
-    return {
+    Args:
+        place: folder of the bundle.
+        files: name -> content; folders in the names are made.
+
+    Returns:
+        Their names.
+    """
+    for name, content in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place / name, content)
+    return list(files)
+
+
+def measures_of(rounds: Sequence[Round]) -> dict[str, str]:
+    """Name -> content of the files about fits, of a run and of a project: figures, wall seconds, machine."""
+    parts = ("fit", "score", "query")
+    figures = [(r.number, r.n_labelled, r.error, r.nll, r.brier, r.ece) for r in rounds]
+    seconds = [(r.number, *(round(r.seconds.get(part, float("nan")), 6) for part in parts)) for r in rounds]
+    environment = {
         "written": now(),
         "python": sys.version.split()[0],
         "system": platform.platform(),
@@ -526,6 +527,11 @@ def environment() -> dict[str, Any]:
         "threads": {name: os.environ.get(name) for name in THREADS},
         "libraries": {"workbench-labels": workbench.__version__}
         | {name: version_of(name) for name in LIBRARIES},
+    }
+    return {
+        "rounds.csv": csv_text(("round", "n_labelled", "error", "nll", "brier", "ece"), figures),
+        "timings.csv": csv_text(("round", *parts), seconds),
+        "environment.json": json_text(environment),
     }
 
 

@@ -21,12 +21,12 @@ from workbench.errors import InputError
 from workbench.exchange.bundles import (
     CODE_BOOK,
     FORMAT,
+    MODEL,
     code_book_csv,
-    environment,
+    measures_of,
     pool_document,
     project_events_csv,
-    rounds_csv,
-    timings_csv,
+    write_files,
 )
 from workbench.exchange.files import ADVICE, MAX_DOCUMENT, Sealed, json_text, packed, put, read_sealed, sealed
 from workbench.exchange.instructions import instruction_files
@@ -39,7 +39,6 @@ from workbench.pools.formats.files import File
 from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
 from workbench.pools.images.photos import PhotoItems
-from workbench.pools.instructions import PICTURES
 from workbench.pools.loading import is_named
 from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import Pictures
@@ -69,7 +68,6 @@ _EVENTS, _ROUNDS, _PROJECT, _ITEMS, _STATE = (
     "state.npz",
 )
 _POOL = "pool"
-_MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 
 
 def write_project_bundle(folder: Path | str, session: Session) -> None:
@@ -89,24 +87,17 @@ def write_project_bundle(folder: Path | str, session: Session) -> None:
     record = project.record
     events = [event for event in project.events if event.question is not None or event.counts_in(0)]
     state, rounds = fold(events), [Round.from_json(r.record) for r in project.rounds]
+    names: list[str] = []
     if model is not None:
         save_model_of(session, place / "model", model)
+        names += MODEL
     # for people and for `workbench predict`
-    write_whole(place / "rounds.csv", rounds_csv(rounds))
-    write_whole(place / "events.csv", project_events_csv(state, events, session.pool.items.ids))
-    write_whole(place / CODE_BOOK, code_book_csv(state, session.pool.items.ids))
-    instructions = instruction_files(state)
-    (place / PICTURES).mkdir(exist_ok=True) if len(instructions) > 1 else None
-    for path, data in instructions.items():
-        write_whole(place / path, data)
-    write_whole(place / "timings.csv", timings_csv(rounds))
-    write_whole(place / "environment.json", json_text(environment()))
+    ids = [str(key) for key in session.pool.items.ids]
+    tables = {"events.csv": project_events_csv(state, events, ids), CODE_BOOK: code_book_csv(state, ids)}
+    names += write_files(place, measures_of(rounds) | tables | instruction_files(state))
     # for opening it again
-    histories: list[str] = []
     for number, history in enumerate((project, *project.others)):
-        histories += _write_history(place, _folder(number), history)
-    ids = np.asarray([str(key) for key in session.pool.items.ids], dtype=np.str_)
-    write_whole(place / _ITEMS, arrays_to_bytes({"fingerprints": record.fingerprints, "ids": ids}))
+        names += write_files(place, _history_files(_folder(number), history))
     # inside a bundle every path is a member's name; what does not travel keeps the place it had
     reference, inside = _with_pool(place, session)
     about = {
@@ -116,7 +107,8 @@ def write_project_bundle(folder: Path | str, session: Session) -> None:
         **_question_document(project),
         "questions": [_question_document(question) for question in project.others],
     }
-    write_whole(place / _PROJECT, json_text(about))
+    arrays = {"fingerprints": record.fingerprints, "ids": np.asarray(ids, dtype=np.str_)}
+    names += write_files(place, {_ITEMS: arrays_to_bytes(arrays), _PROJECT: json_text(about)})
     settings = {k: v for k, v in {**record.settings, **state.model}.items() if k != "test"}
     document = {
         "format": FORMAT,
@@ -129,20 +121,7 @@ def write_project_bundle(folder: Path | str, session: Session) -> None:
         "n_labelled": state.n_labelled,
         "n_events": len(events),
     }
-    files = [
-        "rounds.csv",
-        "events.csv",
-        CODE_BOOK,
-        "timings.csv",
-        "environment.json",
-        *instructions,
-        _PROJECT,
-        _ITEMS,
-    ]
-    files += histories
-    files += [*_MODEL] if model is not None else []
-    files += inside
-    write_whole(place / "run.json", json_text(sealed(document, place, files)))
+    write_whole(place / "run.json", json_text(sealed(document, place, names + inside)))
 
 
 def _folder(number: int) -> str:
@@ -163,16 +142,16 @@ def _question_document(question: WholeProject) -> dict[str, Any]:
     }
 
 
-def _write_history(place: Path, folder: str, project: WholeProject) -> list[str]:
-    """The events and fits of one question; returns the names of the files."""
-    (place / folder).mkdir(parents=True, exist_ok=True)
-    write_whole(place / folder / _EVENTS, "".join(_line(_event_json(event)) for event in project.events))
+def _history_files(folder: str, project: WholeProject) -> dict[str, bytes | str]:
+    """Name -> content of the files about the events and fits of one question."""
     lines = (_line({"number": r.number, "record": r.record}) for r in project.rounds)
-    write_whole(place / folder / _ROUNDS, "".join(lines))
-    if project.state is not None:
-        write_whole(place / folder / _STATE, arrays_to_bytes(project.state[1]))
-    names = [_EVENTS, _ROUNDS, *([_STATE] if project.state is not None else [])]
-    return [f"{folder}{name}" for name in names]
+    files: dict[str, bytes | str] = {
+        f"{folder}{_EVENTS}": "".join(_line(_event_json(event)) for event in project.events),
+        f"{folder}{_ROUNDS}": "".join(lines),
+    }
+    return (
+        files if project.state is None else files | {f"{folder}{_STATE}": arrays_to_bytes(project.state[1])}
+    )
 
 
 def _as_of_now(session: Session) -> tuple[WholeProject, FittedModel | None]:

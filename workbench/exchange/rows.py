@@ -35,7 +35,7 @@ SCOPES = {
     "everything": "every item, labelled or not",
     "predictions": "every item; those without a label with the model's prediction",
     "finished": "people's labels, and the machine's that a certificate covers",
-    "history": "everything that people did, one row each, to go on with in another project",
+    "history": "everything that people did, one row each, to be read",
 }
 """What an export holds."""
 FINISHED = "finished"

@@ -28,6 +28,7 @@ from workbench.sessions.taxonomy import (
 from workbench.store import YES_NO, AskRecord, Event, FileVote, ProjectState
 from workbench.store.events import UNDOABLE
 from workbench.store.fold import predictions
+from workbench.store.fold_items import FILE, PERSON, names_one_person, person_of
 
 CLOSING = ("label", "skip", "unsure")
 
@@ -561,7 +562,7 @@ def file_vote(row: tuple[int, str] | FileVote, source: str) -> FileVote:
     """
     try:
         vote = row if isinstance(row, FileVote) else FileVote(*row)
-        person = f"file {source} / {vote.person}" if vote.person else ""
+        person = f"{FILE}{source}{PERSON}{vote.person}" if vote.person else ""
         return vote._replace(item=operator.index(vote.item), label=str(vote.label), person=person)
     except TypeError:
         raise InputError(
@@ -585,15 +586,39 @@ def import_events(state: ProjectState, votes: Sequence[FileVote], source: str) -
         if name not in keys:
             keys[name] = new_key(state, name, keys.values())
             added.append(Event.class_added(keys[name], new_name(state, name)))
-    keyed = [vote._replace(label=keys[vote.label]) for vote in votes]
+    raters = _known_raters(votes, state)
+    keyed = [
+        vote._replace(label=keys[vote.label], person=raters.get(vote.person, vote.person)) for vote in votes
+    ]
     new = {vote.item for vote in keyed if not _stands(vote, state, source)}
     rows = [vote if any(vote[2:]) else vote[:2] for vote in keyed if vote.item in new]
     return [*added, Event.imported(rows, source)] if rows else []
 
 
+def _known_raters(votes: Iterable[FileVote], state: ProjectState) -> dict[str, str]:
+    """Person of a file -> the name that they have in the project from an earlier file.
+
+    Programs name each export by its moment. Who gave an answer of an item at the same moment under the same
+    name in another file is the same person; a number alone may be another one's on another server.
+    """
+    raters: dict[str, str] = {}
+    for vote in votes:
+        for rater, known in state.votes.get(vote.item, {}).items() if vote.person and vote.time else ():
+            if rater.startswith(FILE) and (person_of(rater), known.time) == (
+                person_of(vote.person),
+                vote.time,
+            ):
+                raters[vote.person] = rater
+    return raters
+
+
 def _stands(vote: FileVote, state: ProjectState, source: str) -> bool:
     """Tell whether a file's vote is nothing new: it is there, or is the file's and the item has its class."""
-    own = state.votes.get(vote.item, {}).get(vote.person or f"file {source}")
+    votes = state.votes.get(vote.item, {})
+    own_times = (vote_now.time for rater, vote_now in votes.items() if names_one_person(rater, vote.person))
+    if vote.time and not vote.final and max(own_times, default="") >= vote.time:
+        return True  # they said something here since
+    own = votes.get(vote.person or f"{FILE}{source}")
     is_there = own is not None and (own.key, own.final) == (vote.label, vote.final)
     if is_there and (vote.person or not vote.final):
         return True

@@ -29,6 +29,7 @@ from workbench.sessions.drawing import (
 from workbench.sessions.fitted_model import asking_policy
 from workbench.sessions.people import Answers, ItemConsensus, item_consensus
 from workbench.store import AskRecord, ProjectState
+from workbench.store.fold_items import person_of
 from workbench.store.layered_mapping import changed_keys
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ class Questions:
             self._shared is not None
             and bool(self._shared[item])
             and votes is not None
-            and annotator not in votes
+            and annotator not in map(person_of, votes)
             and len(votes) < self.people
             and item not in state.evaluation
         )

@@ -123,8 +123,10 @@ class Items(Part):
 
         What an item is labelled already says nothing new: of one's own export nothing is recorded, and who
         gave a label, when and why stays known. The file is a rater of its own, `file SOURCE`, and a person in
-        it `file SOURCE / PERSON`; where votes of an item differ and none is final, it is undecided. Who
-        labels an item after the file has the last word.
+        it `file SOURCE / PERSON`, by the name of an earlier file where that has an answer of theirs of the
+        same moment. Whom a file names and who labels here by that name is one person, whose newest answer
+        counts. Where votes of an item differ and none is final, it is undecided. Who labels an item after the
+        file has the last word.
 
         Args:
             labels: (item, class name) pairs, or votes of persons; classes not there yet are added.

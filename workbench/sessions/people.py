@@ -25,7 +25,7 @@ from workbench.metrics.agreement import (
 )
 from workbench.store import AskRecord, Event, ProjectState, Vote
 from workbench.store.events import ANSWERS, SOURCE
-from workbench.store.fold_items import votes_since
+from workbench.store.fold_items import IMPORTED, person_of, votes_since
 
 LEARNT_FROM = 2 / 3
 """Certainty of a consensus from which on a model learns from it."""
@@ -179,11 +179,23 @@ def item_consensus(state: ProjectState) -> ItemConsensus | None:
     return _consensus(key, tuple(guesses.get(item, ()) for item in rated), len(codes))
 
 
+def own_votes(votes: Mapping[str, Vote], state: ProjectState) -> dict[str, Vote]:
+    """Person -> their vote, of those who said something without a label in sight.
+
+    Whom a file names and who does something here by that name is one person; others of a file are called as
+    the rater is.
+    """
+    own = {}
+    for vote in votes.values():
+        if vote.by_themselves:
+            person = person_of(vote.annotator)
+            own[person if person in state.newest else vote.annotator] = vote
+    return own
+
+
 def own_codes(votes: Mapping[str, Vote], state: ProjectState, codes: Mapping[str, int]) -> dict[str, int]:
     """Person -> class code of what each said without a label in sight."""
-    keys = {
-        vote.annotator: state.resolve(vote.by_themselves) for vote in votes.values() if vote.by_themselves
-    }
+    keys = {person: state.resolve(vote.by_themselves) for person, vote in own_votes(votes, state).items()}
     return {person: codes[key] for person, key in keys.items() if key in codes}
 
 
@@ -414,7 +426,8 @@ def _person(
         return PersonReport(name, n_labels, 0, none, 0.0, 1.0, none, (), pace, None, ())
     person = together.people.index(name)
     ratings = together.ratings[together.ratings[:, 1] == person]
-    order = np.argsort([state.votes[together.items[i]][name].event for i in ratings[:, 0]], kind="stable")
+    own = [own_votes(state.votes[together.items[i]], state)[name] for i in ratings[:, 0]]
+    order = np.argsort([vote.event for vote in own], kind="stable")
     agreed: list[bool] = []
     confusions: dict[tuple[str, str], int] = {}
     disagreements: list[Disagreement] = []
@@ -527,6 +540,12 @@ class Person:
     a_minute: float
 
 
+def labelled_here(state: ProjectState) -> Counter[str]:
+    """Person -> their labels that stand; those of the pool's own column and of files are nobody's here."""
+    votes = (vote for of_item in state.votes.values() for vote in of_item.values())
+    return Counter(vote.annotator for vote in votes if vote.role != IMPORTED)
+
+
 def people_of(state: ProjectState, events: Sequence[Event], now: datetime | None = None) -> list[Person]:
     """The people of a project, who answered last first.
 
@@ -536,8 +555,7 @@ def people_of(state: ProjectState, events: Sequence[Event], now: datetime | None
         now: the present moment unless given.
     """
     now = now or datetime.now(UTC)
-    votes = (vote for of_item in state.votes.values() for vote in of_item.values())
-    labels = Counter(vote.annotator for vote in votes if vote.role != "imported")
+    labels = labelled_here(state)
     times = _answered(events, now - LATELY, set(labels))
     people = []
     for name, n in labels.items():

@@ -214,8 +214,6 @@ def _connect(address: str) -> Engine:
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-    from workbench.store.migrations import upgrade
-
     try:
         url = make_url(address)
         if url.get_backend_name() not in ("sqlite", "postgresql"):
@@ -263,7 +261,7 @@ def _connect(address: str) -> Engine:
         event.listen(engine, "checkout", _taken)
     try:
         with said_plainly(Path(str(url.database)) if url.get_backend_name() == "sqlite" else None):
-            upgrade(engine)
+            _make_tables(engine)
     except StorageError:
         engine.dispose()
         raise
@@ -272,6 +270,44 @@ def _connect(address: str) -> Engine:
         message = str(getattr(error, "orig", None) or error)
         raise InputError(f"The database {url.render_as_string()} cannot be opened: {message}") from error
     return engine
+
+
+def _make_tables(engine: Engine) -> None:
+    """Make the tables of an empty database; safe when two processes do it at once.
+
+    Raises:
+        InputError: an older or a newer version of the program wrote it; it is left as it is.
+    """
+    schema = tables()
+    with engine.connect() as connection:
+        present = _version(connection)
+    if present is None:
+        with engine.connect() as plain:
+            connection = plain.execution_options(workbench_write=True)
+            with connection.begin():
+                if connection.dialect.name == "postgresql":
+                    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7710234)")
+                present = _version(connection)
+                if present is None:
+                    schema.metadata.create_all(connection)
+                    schema.versions.create(connection)
+                    connection.execute(schema.versions.insert(), {"version_num": schema.VERSION})
+                    return
+    if present != schema.VERSION:
+        raise InputError(
+            f"The database is at version {present}, which this version of Workbench does not know. "
+            "Use the version of Workbench that wrote it, or point WORKBENCH_HOME at another folder."
+        )
+
+
+def _version(connection: Connection) -> str | None:
+    """The version that a database is at; None of an empty one."""
+    from sqlalchemy import inspect, select
+
+    versions = tables().versions
+    if not inspect(connection).has_table(versions.name):
+        return None
+    return str(connection.execute(select(versions)).scalar_one())
 
 
 def _sqlite_settings(connection: Any, _record: Any) -> None:

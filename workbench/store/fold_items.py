@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -13,7 +14,19 @@ from workbench.store.project_state import REVIEW, Check, Note, Vote
 IMPORTED = "imported"
 FILE = "file "
 """Beginning of the name of a rater that is a file."""
+PERSON = " / "
+"""What stands between the name of a file and that of a person in it."""
 _SECOND = "second"
+
+
+def person_of(rater: str) -> str:
+    """Name of the person who a rater is: of one whom a file names, the name there; of any other their own."""
+    return rater.partition(PERSON)[2] or rater if rater.startswith(FILE) else rater
+
+
+def names_one_person(rater: str, other: str) -> bool:
+    """True if one of two raters is a person of a file who labels here by that name, and the other is they."""
+    return rater != other and (person_of(rater) == other or person_of(other) == rater)
 
 
 class ItemFold:
@@ -57,7 +70,8 @@ class ItemFold:
             who, time, final = label.person or rater, label.time or time, label.final
         if not self.votes:
             self.since = place
-        before = self.votes.get(who)
+        same_person = [vote for vote in self.votes.values() if names_one_person(vote.annotator, who)]
+        before = self.votes.get(who) or next(iter(same_person), None)
         again = role == _SECOND and not event.payload.get("corrected")
         first = "" if before is None else before.key if again else before.first
         own_key = "" if before is None or not (final or role == REVIEW) else before.by_themselves
@@ -65,6 +79,11 @@ class ItemFold:
             own_key = key  # the truth of a file is what its person said
         vote = Vote(key, who, event.id, time, role, final, first, own_key)
         self.votes = {**self.votes, who: vote}  # a new one: states hold the one before
+        for other in same_person:  # a person has one vote, their newest; a file tells of what was before
+            older = vote if event.kind == IMPORTED and other.time >= time else other
+            self.votes.pop(older.annotator, None)
+            if older.final:  # it still decides, and says nothing more of what they meant
+                self.votes[older.annotator] = replace(older, own="")
         self.skipped = self.unsure = self.requeued = False
 
     def apply(self, place: int, event: Event, key: str | None) -> None:
@@ -94,7 +113,7 @@ class ItemFold:
             if not self.votes:
                 self.skipped, self.requeued = True, False
         elif kind == "unsure":
-            self.votes = {who: vote for who, vote in self.votes.items() if who != event.annotator}
+            self.votes = {who: vote for who, vote in self.votes.items() if person_of(who) != event.annotator}
             if not self.votes:
                 self.skipped, self.unsure, self.requeued = False, True, False
         elif kind == "requeued":
@@ -150,7 +169,7 @@ def votes_since(votes: Sequence[Vote]) -> Sequence[Vote]:
 
 def _is_of_file(vote: Vote) -> bool:
     """True if a file says it by itself: no person is named who gave it."""
-    return vote.role == IMPORTED and vote.annotator.startswith(FILE) and " / " not in vote.annotator
+    return vote.role == IMPORTED and vote.annotator.startswith(FILE) and PERSON not in vote.annotator
 
 
 def digest(item: int, votes: Mapping[str, Vote]) -> int:

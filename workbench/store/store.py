@@ -35,7 +35,7 @@ class Store(Copies):
 
     @classmethod
     def open(cls, url: str | Path | None = None) -> Store:
-        """Open (and create or migrate) a database.
+        """Open (and create) a database.
 
         Args:
             url: an SQLAlchemy URL, or a path of an SQLite file; None means WORKBENCH_DATABASE_URL,

@@ -137,8 +137,7 @@ def downloads(session: Any, state: Any) -> None:
                 persist_state="session",
                 help="Two columns; labels with who gave them and why; every item with its status; every "
                 "item, those without a label with what the model predicts and its confidence; what a "
-                "certificate covers; or everything that people "
-                "did, which Import labels of a new project on the same items takes in with who and when.",
+                "certificate covers; or everything that people did, with who and when, to be read.",
             )
             n_rows = _rows(session, state, export_scope)
             button(

@@ -16,7 +16,7 @@ from workbench.app.words.text import percent, plural, verbatim
 from workbench.metrics import Agreement, cohen_kappa, krippendorff_alpha
 from workbench.metrics.agreement import ENOUGH
 from workbench.sessions import Event, ProjectState
-from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport, shown_people
+from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport, own_codes, shown_people
 from workbench.store.events import SOURCE
 
 HIDDEN = "people-hidden"
@@ -242,13 +242,8 @@ def shared_labels(state: ProjectState) -> dict[int, dict[str, int]]:
     codes = {key: code for code, key in enumerate(state.keys)}
     labels = {}
     for item, votes in state.votes.items():
-        if len(votes) > 1:
-            own_keys = {
-                v.annotator: state.resolve(v.by_themselves) for v in votes.values() if v.by_themselves
-            }
-            by_person = {person: codes[key] for person, key in own_keys.items() if key in codes}
-            if len(by_person) > 1:
-                labels[item] = by_person
+        if len(votes) > 1 and len(by_person := own_codes(votes, state, codes)) > 1:
+            labels[item] = by_person
     return labels
 
 

@@ -14,8 +14,8 @@ from workbench.errors import InputError
 from workbench.pools.instructions import LONGEST, MOST_OCTETS, PICTURE, read_instructions
 from workbench.sessions import Session
 from workbench.sessions.instruction_texts import MOST_PICTURES, as_kept
+from workbench.sessions.people import labelled_here
 from workbench.store import Instructions
-from workbench.store.events import SOURCE
 
 OPEN = "instructions-open"
 _DRAFT, _TEXT, _PROBLEM = "instructions-draft", "instructions-text", "instructions-problem"
@@ -220,9 +220,7 @@ def _take(versions: tuple[Instructions, ...]) -> None:
 
 def _who_read(session: Session) -> str:
     state = session.state
-    # labels of the pool's own column and of files are nobody's who sat at the desk
-    votes = (vote for votes in state.votes.values() for vote in votes.values())
-    people = {vote.annotator for vote in votes if vote.annotator != SOURCE and vote.role != "imported"}
+    people = labelled_here(state)
     latest = state.instructions[-1]
     by = f"Version {latest.version}, by {latest.annotator}, {latest.time[:16].replace('T', ' ')} UTC"
     if not people:

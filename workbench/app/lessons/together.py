@@ -17,6 +17,7 @@ from workbench.errors import InputError
 from workbench.figures import parts
 from workbench.figures.curves import learning_curve, summarise
 from workbench.sessions import Session
+from workbench.sessions.people import labelled_here
 from workbench.store import Store
 
 NAME = "together"
@@ -133,7 +134,7 @@ def curve(shared: Session) -> None:
     current.keep_fitting(shared)
     with shared.log.snapshot():
         state, rounds = shared.state, labelling_speed.measured_rounds(shared.rounds)
-        people = {vote.annotator for votes in state.votes.values() for vote in votes.values()}
+        people = labelled_here(state)
         words = f"**{plural(len(state.codes), 'label')}**"
         words += f" of {plural(len(people), 'person', 'people')}" if people else ""
         if not rounds:

@@ -17,7 +17,7 @@ from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import Fix, Problem
 from workbench.pools.tables.source_table import RawTable, check_names
-from workbench.pools.tables.uses import ColumnUse
+from workbench.pools.tables.uses import ColumnUse, is_exported
 from workbench.reading import cut, json_lines, listed, parse_json
 
 MAX_DOCUMENT = 64 << 20
@@ -357,7 +357,7 @@ class By(NamedTuple):
     """Origin of an annotation.
 
     Attributes:
-        person: `completed_by`, a number or an address; "" where it does not say.
+        person: `completed_by`, an address, else a number; "" where it does not say.
         time: `created_at` in UTC, ISO 8601; "" where it does not say.
         final: it is marked as ground truth.
         made: a person made it in Label Studio. It imports annotations in the name of whoever imports them,
@@ -390,7 +390,7 @@ def annotations_of(task: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], By]
         InputError: a person's name that is too long.
     """
     pairs = [
-        (annotation, _by(annotation))
+        (annotation, _by(annotation, task.get("data")))
         for annotation in task.get("annotations") or ()
         if not annotation.get("was_cancelled")
     ]
@@ -478,22 +478,20 @@ def votes_of(choices: Sequence[Choice], where: str) -> list[Choice]:
     return [*of_persons, Choice(label, By(final=final))]
 
 
-def _by(annotation: Mapping[str, Any]) -> By:
-    person = annotation.get("completed_by")
+def _by(annotation: Mapping[str, Any], data: Any) -> By:
+    """Origin of an annotation; the data of a task of ours says who gave the label that went there with it."""
+    person, time = annotation.get("completed_by"), annotation.get("created_at")
+    is_manual = annotation.get("lead_time", 0) is not None
+    if not is_manual and isinstance(data, Mapping) and is_exported([*data, LABEL]):
+        person, time = data["person"], data["time"]
     if isinstance(person, Mapping):
-        person = person.get("id") or person.get("email")
+        person = person.get("email") or person.get("id")
     name = "" if person is None else str(person).strip()
     if len(name) > MAX_PERSON:
         raise InputError(
             f"An annotation is completed_by {cut(name)}; a name has at most {MAX_PERSON} letters."
         )
-    is_manual = annotation.get("lead_time", 0) is not None
-    return By(
-        name,
-        time_of(annotation.get("created_at")),
-        is_manual and bool(annotation.get("ground_truth")),
-        is_manual,
-    )
+    return By(name, time_of(time), is_manual and bool(annotation.get("ground_truth")), is_manual)
 
 
 def time_of(stamp: Any) -> str:
