@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from workbench import registry
 from workbench.exchange.models import load_model
 from workbench.guesses import guesses_of, stacked
 from workbench.sessions import RunSpec
@@ -14,6 +15,14 @@ SAID = {
     "refund_request": ("a refund please", "when will the refund arrive", "my request for money back"),
     "password_reset": ("I forgot my password", "reset it, cannot log in", "the password is gone"),
 }
+
+
+ENCODER = "tests.exchange.test_models_with_guesses:word_counts"
+
+
+def word_counts(texts):
+    """[n, 4] an encoder of one's own: how often each of some words stands in a text."""
+    return np.array([[text.count(word) for word in ("card", "refund", "password", " ")] for text in texts])
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +83,30 @@ def test_a_pool_that_begins_with_nothing_saves_none(tmp_path):
     run(RunSpec(pool="iris", budget=2), out=tmp_path / "run")
     assert load_model(tmp_path / "run").guesses is None
     assert not (tmp_path / "run" / "model" / "guess.json").exists()
+
+
+@pytest.mark.parametrize("features", [None, ENCODER, f"pieces+{ENCODER}"])
+def test_the_texts_of_new_rows_stand_in_the_column_where_the_pool_has_them(
+    tmp_path, monkeypatch, made, features
+):
+    monkeypatch.setattr(registry, "_trusted", {ENCODER})
+    rows = made[2].rename(columns={"text": "Kommentar"})[["y", "Kommentar"]]
+    rows.to_csv(tmp_path / "tickets.csv", index=False)
+    options = {"text_column": "Kommentar"} | ({"features": features} if features else {})
+    spec = RunSpec(
+        pool=str(tmp_path / "tickets.csv"),
+        target="y",
+        pool_options=options,
+        guess=("names",),
+        initial="none",
+        budget=5,
+        batch=5,
+    )
+    run(spec, out=tmp_path / "run")
+    pool, saved = spec.load_pool(), load_model(tmp_path / "run")
+    np.testing.assert_allclose(saved.feature_map.transform(rows), pool.features, atol=1e-5)
+    mean, notes = saved.mean(rows, saved.features(rows))
+    assert notes == ()
+    np.testing.assert_allclose(mean, stacked(guesses_of(spec.guess, pool)), atol=1e-5)
+    of_texts = rows["Kommentar"].tolist()  # without a table around them, as a program may send them
+    np.testing.assert_allclose(saved.mean(of_texts, saved.features(of_texts))[0], mean, atol=1e-9)

@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.pools.helpers import needs
@@ -44,6 +45,25 @@ def test_replay_on_new_rows_and_through_json():
         again.transform(rows.rename(columns={"question": "q"}))
     with pytest.raises(InputError, match="Row 1 holds 3"):
         again.transform([3])
+
+
+@pytest.mark.parametrize("name", ["q.csv", "q.jsonl", "q.parquet"])
+def test_cells_of_new_rows_are_read_as_those_of_the_pool(name):
+    """An empty cell is a text without words there, too, and a number is its digits."""
+    texts = [*(f"the card fee is {i % 4} today" for i in range(8)), None]
+    frame = pd.DataFrame({"Kommentar": texts, "y": ["p", "q", "q"] * 3})
+    to_bytes = {
+        "q.csv": lambda rows: rows.to_csv(index=False).encode(),
+        "q.jsonl": lambda rows: rows.to_json(orient="records", lines=True).encode(),
+        "q.parquet": pd.DataFrame.to_parquet,
+    }[name]
+    pool = load_pool(to_bytes(frame), file_name=name, text_column="Kommentar", target="y")
+    rows = read_rows(to_bytes(frame), file_name=name)
+    np.testing.assert_array_equal(pool.feature_map.transform(rows), pool.features)
+    digits = read_rows(to_bytes(pd.DataFrame({"Kommentar": [3, 2]})), file_name=name)
+    np.testing.assert_array_equal(pool.feature_map.transform(digits), pool.feature_map.transform(["3", "2"]))
+    with pytest.raises(InputError, match="Row 2 holds"):
+        pool.feature_map.transform(pd.DataFrame({"Kommentar": ["a fee", ["a", "list"]]}))
 
 
 def test_bad_texts():

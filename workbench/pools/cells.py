@@ -213,13 +213,20 @@ MAX_LENGTH = 10_000_000  # of one text
 def texts_of(rows: Any, column: str) -> list[str]:
     """The texts of a list or of a column of a DataFrame.
 
+    Args:
+        rows: [N] texts, or a DataFrame, whose cells are read as a pool's are: an empty one as a text without
+            words, a number as its digits.
+        column: of the DataFrame.
+
     Raises:
         InputError: no such column, or what is no text.
     """
     if hasattr(rows, "columns"):
+        from pandas.api.types import is_scalar
+
         if column not in rows.columns:
             raise InputError(f"The rows lack the column {column!r}.")
-        rows = rows[column].tolist()
+        rows = [plain_text(cell) if is_scalar(cell) else cell for cell in rows[column].tolist()]
     texts = list(rows)
     for i, text in enumerate(texts):
         if not isinstance(text, str):

@@ -89,7 +89,7 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
         )
     if pool.kind not in ("image", "text"):
         raise InputError(f"Encoders read images or texts; these items are rows of a table: {cut(features)}.")
-    column = str(getattr(pool.feature_map, "column", "text"))
+    column = pool.text_column
     brightest = pool.items.photos.brightest if isinstance(pool.items, PhotoItems) else None
 
     encode = open_encoder(features, pool.kind)
@@ -137,7 +137,8 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
             brightest=brightest,
         )
         assert isinstance(feature_map, EncoderFeatureMap)
-        feature_map = replace(feature_map, encoder=features)  # as the person named it, not as a file did
+        # as the person and the table name them, not as a file did
+        feature_map = replace(feature_map, encoder=features, column=column)
     name = sha256(features.encode()).digest()  # of the whole of it: many encoders begin alike
     salt = np.full(len(pool), np.uint64(int.from_bytes(name[:8], "little")))
     return replace(
@@ -303,6 +304,11 @@ class JoinedFeatureMap:
     def columns(self) -> tuple[str, ...]:
         """Names of the features, numbered by set."""
         return tuple(f"{i + 1}.{name}" for i, part in enumerate(self.parts) for name in part.columns)
+
+    @property
+    def column(self) -> str:
+        """Name of the texts' column in a table, which the sets share; "" for none."""
+        return next((part.column for part in self.parts if hasattr(part, "column")), "")
 
     def transform(self, rows: Any) -> Array:
         """Items to features.

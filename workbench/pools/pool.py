@@ -191,7 +191,15 @@ class Pool:
     @property
     def id_column(self) -> str:
         """The column of a table that holds the items' ids; "" where they have none of their own."""
-        return next((name for name, use in (self.uses or {}).items() if use["use"] == "id"), "")
+        return self._column_used_as("id")
+
+    @property
+    def text_column(self) -> str:
+        """The column of a table that holds the items' texts; "text" where no table says one."""
+        return self._column_used_as("text") or "text"
+
+    def _column_used_as(self, use: str) -> str:
+        return next((name for name, settings in (self.uses or {}).items() if settings["use"] == use), "")
 
     @property
     def has_truth(self) -> bool:
