@@ -91,11 +91,13 @@ def doubt(height: int = 380) -> go.Figure:
 def reliability(height: int = 340) -> go.Figure:
     """Share of right predictions against confidence, on made numbers."""
     sure = np.array([0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97])
-    right = np.array([0.3, 0.42, 0.55, 0.68, 0.8, 0.91, 0.98])
     count = np.array([6, 9, 14, 22, 35, 70, 160])
+    right = np.array([2, 4, 8, 15, 28, 64, 157])
     edges = np.linspace(0.3, 1.0, 8)
-    table = ReliabilityTable(edges[:-1], edges[1:], count, sure, right)
-    return greyed(reliability_diagram(table, height=height))
+    table = ReliabilityTable(
+        edges[:-1], edges[1:], right, count - right, sure, float(count @ sure / count.sum())
+    )
+    return greyed(reliability_diagram(table, bars=False, height=height))
 
 
 def answers(height: int = 300) -> go.Figure:

@@ -25,7 +25,7 @@ from workbench.arrays import Ints
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 from workbench.figures.reliability import confidence_histogram, reliability_diagram
-from workbench.metrics.calibration import ConfidenceHistogram
+from workbench.metrics import ReliabilityTable
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -175,7 +175,6 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
         which, bins, version = controls(model, versions)
     code = None if which == 0 else int(which) - 1
     calibration = evaluation.calibration(model, items, codes, version, bins, code, crossed)
-    h = calibration.histogram
     with verdict:
         event = "" if code is None else str(model.classes[code])
         st.markdown(f"**{verbatim(calibration_sentence(calibration.verdict, event))}**")
@@ -188,7 +187,7 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
     with picture:
         reliability(calibration, event)
     # what is closed is not sent: each move of the slider would draw it anew
-    widgets.folded("How sure it is, of how many items", "cal-confidence", confidences, h)
+    widgets.folded("How sure it is, of how many items", "cal-confidence", confidences, calibration.table)
     widgets.folded("In numbers", "cal-in-numbers", numbers, calibration, len(items))
     if len(versions) > 1:
         widgets.folded(
@@ -206,7 +205,7 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
 def reliability(shown: Calibration, event: str) -> None:
     """The share right against confidence, bin by bin."""
     st.header("How often it is right when it says so", help=explain("reliability"))
-    fig = reliability_diagram(shown.table, band=shown.band, event=event or "the prediction", height=420)
+    fig = reliability_diagram(shown.table, event=event or "the prediction", height=420)
     fig.update_layout(margin_t=40)
     # both axes are shares: as wide as high, or nearly
     with st.container(width=640):
@@ -223,13 +222,13 @@ def reliability(shown: Calibration, event: str) -> None:
     )
 
 
-def confidences(h: ConfidenceHistogram) -> None:
+def confidences(table: ReliabilityTable) -> None:
     """Numbers of items by confidence, right and wrong ones."""
-    fig = confidence_histogram(h, height=420)
+    fig = confidence_histogram(table, height=420)
     downloads.figure(
         fig, "cal-histogram", "Number of items by confidence, right and wrong ones", "workbench-confidence"
     )
-    st.caption(f"Mean confidence minus accuracy: {h.over_confidence:+.3f}.")
+    st.caption(f"Mean confidence minus accuracy: {table.over_confidence:+.3f}.")
 
 
 def numbers(shown: Calibration, n: int) -> None:

@@ -16,7 +16,7 @@ from workbench.figures.maps import Regions, class_probabilities, pool_map, thinn
 from workbench.figures.parts import magnified, sheet, tile
 from workbench.figures.ranks import critical_difference_diagram
 from workbench.figures.reliability import confidence_histogram, reliability_diagram
-from workbench.metrics import ConfidenceHistogram, ReliabilityTable
+from workbench.metrics import ReliabilityTable, share_interval
 
 # Machado, Oliveira and Fernandes (2009), severity 1: linear RGB seen with a missing cone
 DEFICIENCIES = {
@@ -366,46 +366,52 @@ def test_an_empty_map_says_so() -> None:
 BINS = ReliabilityTable(
     np.array([0, 1, 2]) / 3,
     np.array([1, 2, 3]) / 3,
-    np.array([10, 0, 40]),
+    np.array([3, 0, 32]),
+    np.array([7, 0, 8]),
     np.array([0.2, np.nan, 0.9]),
-    np.array([0.3, np.nan, 0.8]),
+    0.76,
 )
+
+
+NONE = np.zeros(3, dtype=int)
 
 
 def test_the_reliability_diagram_leaves_empty_bins_out_and_prints_n() -> None:
     fig = reliability_diagram(BINS, ece=0.1)
     assert list(fig.data[1].x) == [0.2, 0.9]
     assert "n = 50" in fig.layout.xaxis.title.text and "0.100" in fig.layout.xaxis.title.text
-    assert not reliability_diagram(replace(BINS, count=np.zeros(3, dtype=int))).data
+    assert not reliability_diagram(replace(BINS, right=NONE, wrong=NONE)).data
     assert fig.layout.xaxis.range[1] == 1.04, "the largest circle is drawn whole"
 
 
 def test_no_line_leads_to_a_bin_of_a_few_items() -> None:
-    fig = reliability_diagram(replace(BINS, count=np.array([4, 0, 40])))
+    fig = reliability_diagram(replace(BINS, right=np.array([1, 0, 32]), wrong=np.array([3, 0, 8])))
     assert list(fig.data[1].x) == [0.9] and list(fig.data[2].x) == [0.2]
     assert fig.data[2].mode == "markers", "one item of one says nothing"
-    alone = reliability_diagram(replace(BINS, count=np.array([4, 0, 3])))
+    alone = reliability_diagram(replace(BINS, right=np.array([1, 0, 2]), wrong=np.array([3, 0, 1])))
     assert list(alone.data[1].x) == [0.2, 0.9], "where all are few, all are drawn"
 
 
 def test_reliability_bars_end_where_the_interval_does() -> None:
-    band = (np.array([0.1, np.nan, 0.7]), np.array([0.5, np.nan, 0.95]))
-    fig = reliability_diagram(BINS, band=band, event="<b>")
+    fig = reliability_diagram(BINS, event="<b>")
     bars = fig.data[1].error_y
-    assert np.allclose(bars.array, [0.2, 0.15]) and np.allclose(bars.arrayminus, [0.2, 0.1])
+    ends = [share_interval(3, 10), share_interval(32, 40)]
+    assert np.allclose(bars.array, [end.high - end.value for end in ends])
+    assert np.allclose(bars.arrayminus, [end.value - end.low for end in ends])
+    assert reliability_diagram(BINS, bars=False).data[1].error_y.array is None
     assert fig.layout.yaxis.title.text == "Share that is &lt;b&gt;"
 
 
 def test_the_confidence_histogram_stacks_right_and_wrong() -> None:
     ends = np.array([0.0, 0.5, 1.0])
-    bins = ConfidenceHistogram(ends[:-1], ends[1:], np.array([1, 7]), np.array([2, 1]), 0.9, 8 / 11)
+    sure = np.array([0.4, 0.95])
+    bins = ReliabilityTable(ends[:-1], ends[1:], np.array([1, 7]), np.array([2, 1]), sure, 0.9)
     fig = confidence_histogram(bins)
     assert [list(bar.y) for bar in fig.data] == [[1, 7], [2, 1]] and fig.layout.barmode == "stack"
     assert sorted(shape.x0 for shape in fig.layout.shapes) == [8 / 11, 0.9]
     words = " ".join(a.text for a in fig.layout.annotations)
     assert "72.7%" in words and "90.0%" in words
-    none = np.zeros(2, dtype=int)
-    assert not confidence_histogram(replace(bins, right=none, wrong=none)).data
+    assert not confidence_histogram(replace(BINS, right=NONE, wrong=NONE)).data
 
 
 def test_a_sparkline_needs_two_points_and_falls_when_the_error_falls() -> None:
@@ -470,7 +476,7 @@ def test_a_figure_for_a_file_has_its_own_ground() -> None:
     fig = learning_curve([summarise("vr", [([1, 2], [0.4, 0.2])])])
     assert fig.layout.paper_bgcolor == "rgba(0,0,0,0)"
     assert theme.for_export(fig).layout.paper_bgcolor == "#FFFFFF"
-    assert theme.for_export(fig, dark=True).layout.font.color == "#E6EAF0"
+    assert theme.for_export(fig).layout.font.color == "#1C2530"
 
 
 def test_a_small_picture_has_the_shapes_of_every_panel_and_no_words():

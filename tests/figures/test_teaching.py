@@ -7,7 +7,7 @@ import pytest
 from workbench.figures import maps, parts, teaching, theme
 from workbench.figures.parts import enlarge
 from workbench.figures.records import CalibrationReport, Scores, SweepCurve, TradeCurve
-from workbench.metrics import confidence_histogram, reliability_band, reliability_table
+from workbench.metrics import reliability_table
 
 
 def words(fig: go.Figure) -> str:
@@ -19,14 +19,7 @@ def report(n: int = 200) -> CalibrationReport:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), n)
     y = rng.integers(0, 3, n)
-    return CalibrationReport(
-        "Model",
-        n,
-        Scores(0.4, 1.5, 0.123),
-        reliability_table(y, p),
-        reliability_band(y, p),
-        confidence_histogram(y, p),
-    )
+    return CalibrationReport("Model", n, Scores(0.4, 1.5, 0.123), reliability_table(y, p))
 
 
 def test_noise_curves_draw_means_and_ranges_and_say_what_is_missing() -> None:

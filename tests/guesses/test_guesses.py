@@ -64,10 +64,10 @@ def test_numbers_for_each_class():
     assert halves.codes.tolist() == [0, 0, -1] and any("normalised" in note for note in halves.notes)
     np.testing.assert_allclose(halves.values[0], halves.values[1])
     assert of_probabilities([[3.0, -2.0, 1.0]], PETS).codes.tolist() == [0]
-    wide = of_probabilities(np.eye(40)[:3], PETS, given=["cat", "dog", *(f"x{i}" for i in range(38))])
+    wide = of_probabilities(np.eye(40)[:3], PETS, names=["cat", "dog", *(f"x{i}" for i in range(38))])
     assert "Columns of no class" in wide.notes[0] and any("No column for: bird" in n for n in wide.notes)
     with pytest.raises(InputError, match="none of its columns"):
-        of_probabilities(np.eye(3), PETS, given=list("xyz"))
+        of_probabilities(np.eye(3), PETS, names=list("xyz"))
     with pytest.raises(InputError, match="same of every class"):
         of_probabilities(np.full((5, 3), 1 / 3), PETS)
     with pytest.raises(InputError, match="'high' is not a number"):

@@ -6,10 +6,8 @@ from workbench.metrics import (
     adaptive_calibration_error,
     brier_parts,
     classwise_calibration_error,
-    confidence_histogram,
     expected_calibration_error,
     maximum_calibration_error,
-    reliability_band,
     reliability_table,
     share_interval,
 )
@@ -33,11 +31,11 @@ def test_by_hand():
     # bins of ten: (0.5, 0.6] 2 items conf 0.565 acc 0.5; (0.7, 0.8] 1: 0.75, 1; (0.9, 1] 2: 0.965, 0.5
     assert expected_calibration_error(y, p, 10) == pytest.approx((2 * 0.065 + 0.25 + 2 * 0.465) / 5)
     assert maximum_calibration_error(y, p, 10) == pytest.approx(0.465)
-    histogram = confidence_histogram(y, p, 10)
-    np.testing.assert_array_equal(histogram.right[[5, 7, 9]], [1, 1, 1])
-    np.testing.assert_array_equal(histogram.wrong[[5, 7, 9]], [1, 0, 1])
-    assert histogram.accuracy == pytest.approx(0.6)
-    assert histogram.over_confidence == pytest.approx(np.mean([0.55, 0.58, 0.75, 0.95, 0.98]) - 0.6)
+    table = reliability_table(y, p, 10)
+    np.testing.assert_array_equal(table.right[[5, 7, 9]], [1, 1, 1])
+    np.testing.assert_array_equal(table.wrong[[5, 7, 9]], [1, 0, 1])
+    assert table.mean_accuracy == pytest.approx(0.6)
+    assert table.over_confidence == pytest.approx(np.mean([0.55, 0.58, 0.75, 0.95, 0.98]) - 0.6)
 
 
 def test_against_a_second_writing_of_the_definition():
@@ -145,13 +143,14 @@ def test_intervals_of_calibration_errors_cover_what_they_say(n: int, over: float
 
 def test_reliability_band_surrounds_the_accuracies():
     y, p = oracle(6, n=600)
-    table, (low, high) = reliability_table(y, p), reliability_band(y, p)
+    table = reliability_table(y, p)
+    low, high = table.band
     filled = table.count > 0
     assert (low[filled] <= table.accuracy[filled] + 1e-12).all()
     assert (high[filled] >= table.accuracy[filled] - 1e-12).all()
     assert np.isnan(low[~filled]).all() and np.isnan(high[~filled]).all()
     sure_y, sure_p = two_class([0.95] * 4, [1] * 4)
-    low, high = reliability_band(sure_y, sure_p)
+    low, high = reliability_table(sure_y, sure_p).band
     assert low[9] < 0.6 and high[9] == 1.0, "four hits out of four are no proof"
 
 

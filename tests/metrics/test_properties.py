@@ -37,7 +37,6 @@ from workbench.metrics import (
     negative_log_likelihood,
     paired_tests,
     rank_methods,
-    reliability_band,
     reliability_table,
     roc_curve,
     share_interval,
@@ -321,8 +320,8 @@ def test_intervals_of_calibration_are_in_order_and_in_bounds(drawn, seed):
     gap = calibration_interval(y, p, 5, n_samples=50, seed=seed)
     assert 0 <= gap.low <= gap.value <= gap.high <= 1 and gap.n == len(y)
     assert gap.value == pytest.approx(expected_calibration_error(y, p, 5))
-    low, high = reliability_band(y, p, 5)
-    accuracy = reliability_table(y, p, 5).accuracy
+    table = reliability_table(y, p, 5)
+    (low, high), accuracy = table.band, table.accuracy
     assert (np.isnan(low) == np.isnan(accuracy)).all() and (np.isnan(high) == np.isnan(accuracy)).all()
     assert np.nanmin(low) >= 0 and np.nanmax(high) <= 1 and (low <= high)[~np.isnan(low)].all()
 

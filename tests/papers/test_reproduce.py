@@ -168,7 +168,10 @@ def test_parts_are_computed_once_and_survive_a_kill(tmp_path: Path) -> None:
     assert context.parts("g", keys, double) == [0, 2, 4, 6] and CALLS == [0, 1, 2, 3]
     assert seen == [0.75, 1.0]
     assert context.parts("g", [{"x": 3}, {"x": 0}], double) == [6, 0] and len(CALLS) == 4
-    assert context.found == {"asked": 4 + 4 + 2, "there": 0 + 2 + 2}  # each time that parts were asked for
+    assert context.part_counts == {
+        "asked": 4 + 4 + 2,
+        "there": 0 + 2 + 2,
+    }  # each time that parts were asked for
 
 
 def test_a_part_is_taken_over_only_with_its_program_and_its_data(
@@ -187,7 +190,7 @@ def test_a_part_is_taken_over_only_with_its_program_and_its_data(
     def there() -> int:
         context = Context("n", tmp_path, tmp_path / "cache")
         assert context.parts("g", [{"x": 7}], reads) == [14]
-        return context.found["there"]
+        return context.part_counts["there"]
 
     rows(0)
     assert [there(), there()] == [0, 1] and CALLS == [7]

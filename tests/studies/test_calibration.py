@@ -117,14 +117,14 @@ def test_the_collapsed_model_is_calibrated_and_useless() -> None:
     collapsed, sound, exact = lessons.useless(1.0)
     assert collapsed.scores.ece < 0.04
     assert collapsed.scores.error > sound.scores.error + 0.15
-    assert collapsed.histogram.mean_confidence == pytest.approx(1 / 3, abs=0.01)
+    assert collapsed.table.mean_confidence == pytest.approx(1 / 3, abs=0.01)
     assert exact.n == 2000
 
 
 def test_argmax_frequency_is_surer_than_right() -> None:
     frequency, plain, tempered = lessons.argmax_frequency(0.5, 200)
-    assert frequency.histogram.mean_confidence - frequency.histogram.accuracy > 0.15
-    assert plain.histogram.mean_confidence < plain.histogram.accuracy
+    assert frequency.table.mean_confidence - frequency.table.mean_accuracy > 0.15
+    assert plain.table.mean_confidence < plain.table.mean_accuracy
     assert tempered.scores.nll < min(frequency.scores.nll, plain.scores.nll)
 
 

@@ -501,15 +501,11 @@ class Certificate:
         parsed = text if isinstance(text, Mapping) else parse_json(text, what, "a certificate", finite=True)
         advice = "Take the file as it was written."
         d = checked(CertificateDocument, parsed, what, advice, "is no certificate")
+        plain = d.model_dump(exclude={"kind", "promise", "classes", "checks", "apart"})
         certificate = cls(
-            project=d.project,
+            # what is empty is not made anew: `verify` has to find it
+            **plain | {name: plain[name] or "(none)" for name in ("sentence", "method", "id")},
             promise=Promise.from_document(d.promise.model_dump()),
-            delivered=d.delivered,
-            beside=d.beside,
-            labels_sha256=d.labels_sha256,
-            people_sha256=d.people_sha256,
-            seed=d.seed,
-            drawn_from=d.drawn_from,
             class_sizes=tuple((entry.name, entry.size) for entry in d.classes),
             checks=tuple(
                 Check(
@@ -519,11 +515,6 @@ class Certificate:
                 for entry in d.checks
             ),
             apart=tuple(WithdrawnLabel(entry.item, entry.label, entry.rank) for entry in d.apart),
-            made=d.made,
-            versions=d.versions,
-            sentence=d.sentence or "(none)",
-            method=d.method or "(none)",
-            id=d.id or "(none)",
         )
         for check, entry in zip(certificate.checks, d.checks, strict=True):
             if check.wrong != entry.wrong:

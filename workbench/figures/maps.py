@@ -433,18 +433,7 @@ def side_by_side(
                 # said above the map; beside the bar it reaches into the other one on a narrow screen
                 copy.marker.colorbar.title.text = ""
             if scaled and not one_scale:
-                # below its map: between the two it reaches into the right one on a narrow screen
-                left_end, right_end = fig.layout["xaxis" if column == 1 else "xaxis2"].domain
-                under = -68 / parts.plot_height(height, fig.layout.margin.t)
-                copy.marker.colorbar.update(
-                    orientation="h",
-                    x=(left_end + right_end) / 2,
-                    xanchor="center",
-                    y=under,
-                    yanchor="top",
-                    len=0.9 * (right_end - left_end),
-                    nticks=4,
-                )
+                copy.marker.colorbar.update(parts.lying_bar(fig, column - 1, 68, height))
             elif scaled and column == 1:
                 copy.marker.update(showscale=False, colorbar=None)
             fig.add_trace(copy, row=1, col=column)

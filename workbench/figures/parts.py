@@ -231,6 +231,27 @@ def colour_bar(title: str, **more: Any) -> dict[str, Any]:
     } | more
 
 
+def lying_bar(fig: go.Figure, panel: int, below: float, height: float) -> dict[str, Any]:
+    """Options of a colour bar under its panel: beside it, it reaches into the next one on a narrow screen.
+
+    Args:
+        fig: of `panels`.
+        panel: counted from 0.
+        below: pixels from the plot to the bar.
+        height: of the figure without what stands below the bar, in pixels.
+    """
+    ends = fig.layout[f"xaxis{panel + 1 if panel else ''}"].domain
+    return {
+        "orientation": "h",
+        "nticks": 4,
+        "x": sum(ends) / 2,
+        "xanchor": "center",
+        "len": 0.9 * (ends[1] - ends[0]),
+        "y": -below / plot_height(height, fig.layout.margin.t),
+        "yanchor": "top",
+    }
+
+
 NAME = 28
 """Characters of a class in a legend."""
 

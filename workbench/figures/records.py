@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.arrays import Floats
-from workbench.metrics import ConfidenceHistogram, ReliabilityTable
+from workbench.metrics import ReliabilityTable
 
 
 class Scores(NamedTuple):
@@ -30,16 +30,12 @@ class CalibrationReport:
         n: test points.
         scores: error, NLL, ECE.
         table: accuracy against confidence, 10 bins.
-        band: ends [10] of a 95 % interval (Wilson) of the accuracies, or None.
-        histogram: of confidence, 10 bins.
     """
 
     title: str
     n: int
     scores: Scores
     table: ReliabilityTable
-    band: tuple[Floats, Floats] | None
-    histogram: ConfidenceHistogram
 
 
 @dataclass(frozen=True, eq=False)

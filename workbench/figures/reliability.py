@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 
 from workbench.arrays import Array
 from workbench.figures import parts, theme
-from workbench.metrics import ConfidenceHistogram, ReliabilityTable
+from workbench.metrics import ReliabilityTable
 
 ROOM = 1.04
 """End of the axes of shares: the largest circle is drawn whole."""
@@ -13,31 +13,23 @@ FEW = 5
 """Items of a bin below which its share right says next to nothing: it is faint, and no line leads there."""
 
 
-def reliability_line(
-    table: ReliabilityTable, band: tuple[Array, Array] | None = None, *, largest: float = 29
-) -> go.Scatter:
-    """Accuracy against mean confidence of each bin that is not empty, circles by the number of items.
+def reliability_line(table: ReliabilityTable, *, largest: float = 29) -> go.Scatter:
+    """Accuracy against mean confidence of each bin that is not empty, with the interval of each accuracy.
 
     Args:
         table: the bins.
-        band: ends [B] of an interval for the share right of each bin.
-        largest: diameter of the largest circle, in pixels.
+        largest: diameter of the largest circle, in pixels; circles grow with the number of items.
     """
-    return _points(table, np.asarray(table.count) > 0, band, largest)
+    return _points(table, table.count > 0, largest=largest)
 
 
-def _points(
-    table: ReliabilityTable, full: Array, band: tuple[Array, Array] | None, largest: float = 29
-) -> go.Scatter:
+def _points(table: ReliabilityTable, full: Array, *, bars: bool = True, largest: float = 29) -> go.Scatter:
     """Some of the bins, joined by a line."""
-    count, accuracy = np.asarray(table.count)[full], np.asarray(table.accuracy)[full]
-    bars = None
-    if band is not None:
-        bars = parts.error_bars(accuracy, *(np.asarray(end, dtype=float)[full] for end in band))
+    count, accuracy = table.count[full], table.accuracy[full]
     return go.Scatter(
-        x=np.asarray(table.confidence)[full],
+        x=table.confidence[full],
         y=accuracy,
-        error_y=bars,
+        error_y=parts.error_bars(accuracy, *(end[full] for end in table.band)) if bars else None,
         customdata=count,
         showlegend=False,
         mode="lines+markers",
@@ -49,26 +41,23 @@ def _points(
 
 
 def histogram_bars(
-    histogram: ConfidenceHistogram, *, share: bool = False, legend: bool = True, count: bool = False
+    table: ReliabilityTable, *, share: bool = False, legend: bool = True, count: bool = False
 ) -> list[go.Bar]:
     """Items by confidence, right ones below wrong ones.
 
     Args:
-        histogram: the bins.
+        table: the bins.
         share: whether shares of all items are drawn instead of numbers.
         legend: whether the two stand in the legend.
         count: whether the legend says how many.
     """
-    lower, upper = np.asarray(histogram.lower), np.asarray(histogram.upper)
-    total = int(np.sum(histogram.right) + np.sum(histogram.wrong))
     bars = []
-    for code, name in enumerate(("right", "wrong")):
-        items = np.asarray(getattr(histogram, name))
+    for code, (name, items) in enumerate((("right", table.right), ("wrong", table.wrong))):
         bars.append(
             go.Bar(
-                x=(lower + upper) / 2,
-                y=items / total if share else items,
-                width=0.92 * (upper - lower),
+                x=(table.lower + table.upper) / 2,
+                y=items / table.count.sum() if share else items,
+                width=0.92 * (table.upper - table.lower),
                 name=f"{name} · n = {int(items.sum()):,}" if count else name,
                 legendgroup=name,
                 showlegend=legend,
@@ -84,7 +73,7 @@ def reliability_diagram(
     table: ReliabilityTable,
     *,
     ece: float | None = None,
-    band: tuple[Array, Array] | None = None,
+    bars: bool = True,
     event: str = "the prediction",
     height: int = 380,
 ) -> go.Figure:
@@ -95,14 +84,14 @@ def reliability_diagram(
     Args:
         table: the bins.
         ece: expected calibration error, printed on the figure.
-        band: ends [B] of an interval for the share right of each bin, drawn as bars; NaN where empty.
+        bars: whether the interval of the share right of each bin is drawn.
         event: what the confidence is in, for the axis ("the prediction", or a class).
         height: in pixels.
 
     Returns:
         The figure; n is printed on it.
     """
-    total = int(np.sum(table.count))
+    count, total = table.count, int(table.count.sum())
     if total == 0:
         return theme.empty("No item with a known class to measure on", height)
     share = {"range": [0, ROOM], "tickformat": ".0%"}
@@ -114,43 +103,41 @@ def reliability_diagram(
         x_options=share,
         y_options=share,
     )
-    count = np.asarray(table.count)
     few = (count > 0) & (count < FEW)
     if not few.any() or not (count >= FEW).any():
-        fig.add_traces([parts.diagonal(), reliability_line(table, band)])
+        fig.add_traces([parts.diagonal(), _points(table, count > 0, bars=bars)])
     else:
-        faint = _points(table, few, None)
+        faint = _points(table, few, bars=False)
         faint.update(mode="markers", marker={"color": theme.NEUTRAL, "opacity": 0.55})
-        fig.add_traces([parts.diagonal(), _points(table, count >= FEW, band), faint])
+        fig.add_traces([parts.diagonal(), _points(table, count >= FEW, bars=bars), faint])
     # below, since intervals reach into every corner
     parts.foot(fig, f"n = {total:,}" + (f" · ECE = {ece:.3f}" if ece is not None else ""))
     return fig
 
 
-def confidence_histogram(histogram: ConfidenceHistogram, *, height: int = 380) -> go.Figure:
+def confidence_histogram(table: ReliabilityTable, *, height: int = 380) -> go.Figure:
     """Numbers of items by predicted confidence, right ones below wrong ones.
 
     Args:
-        histogram: the bins; its accuracy is marked by a solid line and its mean confidence by a dashed
+        table: the bins; the accuracy of all is marked by a solid line and its mean confidence by a dashed
             one: the gap between the two is over-confidence.
         height: in pixels.
 
     Returns:
         The figure; n is printed on it.
     """
-    if not int(np.sum(histogram.right) + np.sum(histogram.wrong)):
+    if not table.count.any():
         return theme.empty("No item with a known class to measure on", height)
     fig = theme.figure(
         x="Confidence", y="Items", height=height, x_options={"range": [0, ROOM], "tickformat": ".0%"}
     )
-    fig.add_traces(histogram_bars(histogram, count=True))
+    fig.add_traces(histogram_bars(table, count=True))
     fig.update_layout(barmode="stack", bargap=0)
     # room above the tallest bar for the two lines' words
-    tallest = np.max(np.asarray(histogram.right) + np.asarray(histogram.wrong))
-    fig.update_yaxes(range=[0, 1.3 * float(tallest)])
+    fig.update_yaxes(range=[0, 1.3 * float(table.count.max())])
     for value, dash, words, y in (
-        (histogram.accuracy, "solid", f"accuracy {histogram.accuracy:.1%}", 1.0),
-        (histogram.mean_confidence, "dash", f"mean confidence {histogram.mean_confidence:.1%}", 0.9),
+        (table.mean_accuracy, "solid", f"accuracy {table.mean_accuracy:.1%}", 1.0),
+        (table.mean_confidence, "dash", f"mean confidence {table.mean_confidence:.1%}", 0.9),
     ):
         on_left = value > 0.5
         fig.add_vline(x=value, line={"color": theme.NEUTRAL, "dash": dash, "width": 2})

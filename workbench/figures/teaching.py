@@ -97,24 +97,23 @@ def noise_curves(
     return fig
 
 
-def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None, height: int = 600) -> go.Figure:
+def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None) -> go.Figure:
     """Error, likelihood, calibration error and processor time of a fit against the inducing points.
 
     Args:
         curves: as far as they are fitted.
         mark: a number of inducing points to mark.
-        height: in pixels.
 
     Returns:
         The figure (Galy-Fajou et al. 2019, fig. 6); says so when nothing is fitted yet.
     """
     if not any(len(curve.points) for curve in curves):
-        return theme.empty("No fit is finished yet", height)
+        return theme.empty("No fit is finished yet", 600)
     fig = _measure_panels(
         {c.name: (c.points, {m: getattr(c, m) for m in _MEASURES}) for c in curves},
         of="points",
         axis="Inducing points of each class",
-        height=height,
+        height=600,
         rows=2,
         mark=mark,
     )
@@ -148,9 +147,9 @@ def calibration_panels(reports: Sequence[CalibrationReport]) -> go.Figure:
     )
     for column, report in enumerate(reports, start=1):
         n, scores = int(report.table.count.sum()), report.scores
-        fig.add_traces(histogram_bars(report.histogram, share=True, legend=column == 1), 1, column)
+        fig.add_traces(histogram_bars(report.table, share=True, legend=column == 1), 1, column)
         fig.add_trace(parts.diagonal().update(name="diagonal"), row=2, col=column)
-        fig.add_trace(reliability_line(report.table, report.band, largest=23), row=2, col=column)
+        fig.add_trace(reliability_line(report.table, largest=23), row=2, col=column)
         # two short lines: on a phone a panel is as wide as twenty letters
         parts.note(fig, k + column - 1, f"ECE {scores.ece:.3f}<br>NLL {scores.nll:.2f}")
         below = f"Confidence, %<br><span style='font-size:12px'>n = {n:,}</span>"
@@ -327,7 +326,6 @@ def value_maps(
     for number, (title, values) in enumerate(maps.items()):
         at = parts.place(number, len(maps))
         low, high = ranges[number] if ranges else (float(np.nanmin(values)), float(np.nanmax(values)))
-        domain = fig.layout["xaxis" if number == 0 else f"xaxis{number + 1}"].domain
         fig.add_trace(
             go.Heatmap(
                 x=x,
@@ -336,17 +334,10 @@ def value_maps(
                 zmin=low,
                 zmax=high if high > low else low + 1,
                 colorscale=[list(stop) for stop in theme.SEQUENTIAL],
-                # below: beside its panel it reaches into the next one on a narrow screen
                 colorbar=parts.colour_bar(
                     units[number] if units else "",
                     title_side="bottom",
-                    orientation="h",
-                    nticks=4,
-                    x=sum(domain) / 2,
-                    xanchor="center",
-                    len=0.9 * (domain[1] - domain[0]),
-                    y=-below / parts.plot_height(height, fig.layout.margin.t),
-                    yanchor="top",
+                    **parts.lying_bar(fig, number, below, height),
                 ),
                 hovertemplate=f"{theme.text(title)} %{{z:.3f}}<extra></extra>",
             ),
@@ -507,30 +498,26 @@ def class_bands(
     return fig
 
 
-def agreement(
-    rows: Mapping[str, Mapping[str, tuple[Array, Array]]], *, against: str = "Gibbs", size: int = 290
-) -> go.Figure:
-    """Values of approximations against exact ones with the diagonal; a row each, a column a quantity.
+def agreement(rows: Mapping[str, Mapping[str, tuple[Array, Array]]]) -> go.Figure:
+    """Values of approximations against those of Gibbs sampling; a row each, a column a quantity.
 
     Args:
-        rows: approximation -> quantity -> (exact values, its values), of any equal shape; every row
-            has the same quantities.
-        against: the exact one's name.
-        size: of a panel, in pixels.
+        rows: approximation -> quantity -> (Gibbs sampling's values, its values), of any equal shape; every
+            row has the same quantities.
 
     Returns:
         The figure; n and the mean distance are printed in each panel (Galy-Fajou et al. 2019, fig. 5).
     """
     if not rows:
-        return theme.empty("Nothing to compare", size)
+        return theme.empty("Nothing to compare", 290)
     quantities = list(next(iter(rows.values())))
     wide = len(quantities)
     fig = parts.panels(
         quantities,
         rows=len(rows),
         columns=wide,
-        height=len(rows) * size + 60,
-        x=against,
+        height=len(rows) * 290 + 60,
+        x="Gibbs",
         legend=False,
         horizontal_spacing=0.18 / wide,
         vertical_spacing=0.2 / len(rows),
@@ -540,7 +527,7 @@ def agreement(
         at = parts.place(number, wide)
         a, b = np.ravel(np.asarray(exact, dtype=float)), np.ravel(np.asarray(estimate, dtype=float))
         fig.add_trace(parts.diagonal([float(min(a.min(), b.min())), float(max(a.max(), b.max()))]), **at)
-        words = f"{theme.text(quantity)}<br>{theme.text(against)} %{{x:.3f}}<br>{theme.text(name)} %{{y:.3f}}"
+        words = f"{theme.text(quantity)}<br>Gibbs %{{x:.3f}}<br>{theme.text(name)} %{{y:.3f}}"
         marker = {"size": 5, "opacity": 0.7, "color": theme.class_colour(at["row"] - 1)}
         dots = go.Scatter(x=a, y=b, mode="markers", marker=marker, hovertemplate=f"{words}<extra></extra>")
         fig.add_trace(dots, **at)

@@ -140,22 +140,20 @@ def empty(message: str, height: int = 260) -> go.Figure:
     return fig
 
 
-def for_export(fig: go.Figure, *, dark: bool = False) -> go.Figure:
+def for_export(fig: go.Figure) -> go.Figure:
     """A copy with fixed colours of text and background, for a file.
 
     Args:
         fig: any of our figures.
-        dark: on a dark ground instead of white.
 
     Returns:
-        The copy.
+        The copy, on white.
     """
     copy = go.Figure(fig)
-    ground, ink = ("#12161C", "#E6EAF0") if dark else ("#FFFFFF", "#1C2530")
     copy.update_layout(
-        paper_bgcolor=ground,
-        plot_bgcolor=ground,
-        font={"color": ink, "family": "Source Sans Pro, Helvetica, Arial, sans-serif"},
+        paper_bgcolor="#FFFFFF",
+        plot_bgcolor="#FFFFFF",
+        font={"color": "#1C2530", "family": "Source Sans Pro, Helvetica, Arial, sans-serif"},
         # words below both of two panels keep their room
         margin={"l": 16, "r": 20, "t": 56, "b": max(16, fig.layout.margin.b or 0)},
     )

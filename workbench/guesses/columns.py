@@ -106,7 +106,7 @@ def of_probabilities(
     scores: Any,
     classes: Sequence[str],
     *,
-    given: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
     source: str = "columns",
     scale: str = "",
 ) -> Guess:
@@ -115,7 +115,7 @@ def of_probabilities(
     Args:
         scores: [N, K]; a row with a NaN or empty cell has no guess.
         classes: names of the C classes, by code.
-        given: [K] the class of each column; the classes themselves, in order, unless given.
+        names: [K] the class of each column; the classes themselves, in order, by default.
         source: what the guess is called.
         scale: of the numbers, `SHARES` or `SCORES`, as the pool's were read; "" decides by these.
 
@@ -129,19 +129,19 @@ def of_probabilities(
             table = np.array([[_number(cell) for cell in row] for row in scores])
         except ValueError as error:
             raise InputError(f"{source}: {error}.") from error
-    given = list(classes) if given is None else list(given)
-    if table.ndim != 2 or table.shape[1] != len(given):
+    names = list(classes) if names is None else list(names)
+    if table.ndim != 2 or table.shape[1] != len(names):
         raise InputError(
-            f"{source} must have one column a class ({len(given)}); got the shape {list(table.shape)}."
+            f"{source} must have one column a class ({len(names)}); got the shape {list(table.shape)}."
         )
     code = {_key(name): number for number, name in enumerate(classes)}
-    place = [code.get(_key(name), -1) for name in given]
+    place = [code.get(_key(name), -1) for name in names]
     class_columns = [column for column, number in enumerate(place) if number >= 0]
     notes = []
-    strange = [str(name) for name, number in zip(given, place, strict=True) if number < 0]
+    strange = [str(name) for name, number in zip(names, place, strict=True) if number < 0]
     if not class_columns:
         raise InputError(
-            f"{source}: none of its columns ({', '.join(map(str, given[:_SHOWN]))}) is a class. "
+            f"{source}: none of its columns ({', '.join(map(str, names[:_SHOWN]))}) is a class. "
             f"Classes: {', '.join(map(str, classes[:_SHOWN]))}."
         )
     if strange:
@@ -213,7 +213,7 @@ def of_json(
     for number, cells_of_row in enumerate(rows):
         if cells_of_row is not None:
             table[number] = [cells_of_row.get(name, 0.0) for name in keys]
-    return of_probabilities(table, classes, given=keys, source=source, scale=scale)
+    return of_probabilities(table, classes, names=keys, source=source, scale=scale)
 
 
 def of_cells(

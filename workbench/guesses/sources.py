@@ -63,26 +63,13 @@ def guess_of(
     kind, _, name = str(source).partition(":")
     if source == "names":
         return _by_names(pool, classes, guidance)
-    if kind == "column" and name:
-        values = cells_of(pool, [name], missing_ok=True)
-        confidence = None
-        if not values and ":" in name:
-            name, _, by = name.rpartition(":")
-            values = cells_of(pool, [name, by])
-            confidence = values[by]
-        if not values:
-            values = cells_of(pool, [name])
-        return of_cells(
-            values[name], classes, confidence=confidence, mapping=mapping, source=f"column:{name}"
-        )
-    if kind == "columns" and name:
-        class_columns = columns_like(name, _columns(pool))
-        if len(class_columns) < 1:
-            raise InputError(f"No column is like {name!r}. Columns: {', '.join(_columns(pool)[:12])}.")
-        cells = cells_of(pool, list(class_columns))
-        table = list(zip(*(cells[column] for column in class_columns), strict=True))
-        return of_probabilities(table, classes, given=list(class_columns.values()), source=str(source))
-    raise InputError(f"Unknown guess {source!r}. Known: {KNOWN}.")
+    if kind not in ("column", "columns") or not name:
+        raise InputError(f"Unknown guess {source!r}. Known: {KNOWN}.")
+    columns = _columns(pool)
+    names = _columns_named(source, columns)
+    if not names:
+        raise InputError(f"No column is like {name!r}. Columns: {', '.join(columns[:12])}.")
+    return _of_columns(source, cells_of(pool, names), classes, mapping)
 
 
 def columns_of(source: str, columns: Sequence[str]) -> list[str]:
@@ -92,14 +79,37 @@ def columns_of(source: str, columns: Sequence[str]) -> list[str]:
         source: as in `guess_of`.
         columns: names of the table's.
     """
+    return [name for name in _columns_named(source, columns) if name in columns]
+
+
+def _columns_named(source: str, columns: Sequence[str]) -> list[str]:
+    """The columns that a source reads, also those that the table has not: the class, then its confidence."""
     kind, _, name = source.partition(":")
     if kind == "columns":
         return list(columns_like(name, columns))
     if kind != "column" or not name:
         return []
-    if name in columns:
-        return [name]
-    return [part for part in (name.rpartition(":")[0], name.rpartition(":")[2]) if part in columns]
+    return [name] if name in columns or ":" not in name else list(name.rpartition(":")[::2])
+
+
+def _of_columns(
+    source: str,
+    cells: Mapping[str, Sequence[Any]],
+    classes: Sequence[str],
+    mapping: Mapping[str, str] | None,
+    scale: str = "",
+) -> Guess:
+    """A guess of the cells of its columns, by name, in the order of `_columns_named`."""
+    kind, _, pattern = source.partition(":")
+    if kind == "columns":
+        table = list(zip(*cells.values(), strict=True))
+        of_class = list(columns_like(pattern, list(cells)).values())
+        return of_probabilities(table, classes, names=of_class, source=source, scale=scale)
+    (name, values), *beside = cells.items()
+    confidence = beside[0][1] if beside else None
+    return of_cells(
+        values, classes, confidence=confidence, mapping=mapping, source=f"column:{name}", scale=scale
+    )
 
 
 def sources_of_columns(names: Sequence[str]) -> list[str]:
@@ -204,13 +214,12 @@ def _columns(pool: Pool) -> list[str]:
     return [str(name) for name in row or {}]
 
 
-def cells_of(pool: Pool, names: Sequence[str], missing_ok: bool = False) -> dict[str, list[Any]]:
+def cells_of(pool: Pool, names: Sequence[str]) -> dict[str, list[Any]]:
     """Cells of a pool's columns, also of those that are no features, by name.
 
     Args:
         pool: of N items.
         names: of columns.
-        missing_ok: give nothing where one is missing.
 
     Raises:
         InputError: there is no such column.
@@ -218,8 +227,6 @@ def cells_of(pool: Pool, names: Sequence[str], missing_ok: bool = False) -> dict
     columns = _columns(pool)
     missing = [name for name in names if name not in columns]
     if missing:
-        if missing_ok:
-            return {}
         raise InputError(
             f"Pool {pool.name!r} has no column {missing[0]!r}. "
             + (f"Columns: {', '.join(columns[:12])}." if columns else "Its items are no rows of a table.")
@@ -319,26 +326,13 @@ class SavedGuesses:
             texts = texts_of(rows, str(getattr(feature_map, "column", "text")))
             return of_names(texts, classes, self.guidance, vectors=vectors, terms=self.terms)
         names = [str(name) for name in getattr(rows, "columns", ())]
-        columns = columns_of(source, names)
-        tail = source.partition(":")[2]
-        if not columns or (
-            source.startswith("column:") and ":" in tail and tail not in names and len(columns) < 2
-        ):
+        columns = _columns_named(source, names)
+        if not columns or not set(columns) <= set(names):
             raise InputError("the rows lack its column.")
         cells = {name: rows[name].tolist() for name in columns}
         if all(is_empty(cell) for cell in cells[columns[0]]):
             raise InputError("its column is empty.")
-        if source.startswith("columns:"):
-            class_columns = columns_like(tail, names)
-            table = list(zip(*(cells[name] for name in class_columns), strict=True))
-            return of_probabilities(
-                table, classes, given=list(class_columns.values()), source=source, scale=scale
-            )
-        confidence = cells[columns[1]] if len(columns) > 1 else None
-        mapping = entry.get("mapping")
-        return of_cells(
-            cells[columns[0]], classes, confidence=confidence, mapping=mapping, source=source, scale=scale
-        )
+        return _of_columns(source, cells, classes, entry.get("mapping"), scale)
 
     def to_json(self) -> dict[str, Any]:
         """Without the terms; `from_json` is the way back."""

@@ -70,12 +70,7 @@ def krippendorff_alpha(counts: ArrayLike) -> Agreement:
     Raises:
         InputError: not such a table, or no item with two ratings.
     """
-    table = np.asarray(counts)
-    if table.ndim != 2 or table.dtype.kind not in "iu" or (table.size and table.min() < 0):
-        raise InputError("Agreement needs a table of counts, [items, classes], of whole numbers from 0.")
-    rows = table[table.sum(axis=1) >= 2].astype(np.float64)
-    if not len(rows):
-        raise InputError("Agreement needs an item that two people labelled.")
+    rows = _rated(counts)
     ratings = rows.sum(axis=1)
     n = float(ratings.sum())
     observed = float(((rows * (rows - 1)).sum(axis=1) / (ratings - 1)).sum() / n)
@@ -101,25 +96,49 @@ def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> In
     Raises:
         InputError: as `krippendorff_alpha`.
     """
-    _, by_chance, alpha, *_ = krippendorff_alpha(counts)
-    table = np.asarray(counts)
-    rows = table[table.sum(axis=1) >= 2].astype(np.float64)
-    ratings = rows.sum(axis=1)
-    same = (rows * (rows - 1)).sum(axis=1) / (ratings - 1)
-    weights = np.random.default_rng(seed).multinomial(len(rows), np.full(len(rows), 1 / len(rows)), draws)
-    n, class_counts = weights @ ratings, weights @ rows
-    observed, expected = weights @ same / n, (class_counts * (class_counts - 1)).sum(axis=1) / (n * (n - 1))
+    _, by_chance, alpha, items, _ = krippendorff_alpha(counts)
+    rows = _rated(counts)
+    weights = np.random.default_rng(seed).multinomial(items, np.full(items, 1 / items), draws)
+    observed, expected = _shares_alike(rows, weights)
     varied = expected < 1.0 - 1e-12
     if not varied.any():
-        return Interval(alpha, float("nan"), float("nan"), len(rows))
+        return Interval(alpha, float("nan"), float("nan"), items)
     alphas = (observed[varied] - expected[varied]) / (1.0 - expected[varied])
     low, high = (float(end) for end in np.percentile(alphas, [2.5, 97.5]))
-    items, unanimous, alike = len(rows), int((rows.max(axis=1) == ratings).sum()), int((same > 0).sum())
+    most = rows.max(axis=1)
+    unanimous, alike = int((most == rows.sum(axis=1)).sum()), int((most >= 2).sum())
     if items - unanimous < _FEW:
         low = min(low, _alpha_where(rows, share_interval(unanimous, items).low))
     if alike < _FEW:
         high = max(high, (share_interval(alike, items).high - by_chance) / (1.0 - by_chance))
-    return Interval(alpha, low, high, len(rows))
+    return Interval(alpha, low, high, items)
+
+
+def _rated(counts: ArrayLike) -> Floats:
+    """[n, C] ratings of the items that two people or more rated; raises as `krippendorff_alpha`."""
+    table = np.asarray(counts)
+    if table.ndim != 2 or table.dtype.kind not in "iu" or (table.size and table.min() < 0):
+        raise InputError("Agreement needs a table of counts, [items, classes], of whole numbers from 0.")
+    rows = table[table.sum(axis=1) >= 2].astype(np.float64)
+    if not len(rows):
+        raise InputError("Agreement needs an item that two people labelled.")
+    return rows
+
+
+def _shares_alike(rows: Floats, weights: Array) -> tuple[Floats, Floats]:
+    """Shares of pairs that are alike, as observed and by chance, where items count as often as weights say.
+
+    Args:
+        rows: [n, C] ratings of each item, two or more.
+        weights: [..., n] how often each item counts.
+
+    Returns:
+        [...] each.
+    """
+    ratings = rows.sum(axis=1)
+    same = (rows * (rows - 1)).sum(axis=1) / (ratings - 1)
+    n, class_counts = weights @ ratings, weights @ rows
+    return weights @ same / n, (class_counts * (class_counts - 1)).sum(axis=-1) / (n * (n - 1))
 
 
 def _alpha_where(table: Floats, share: float) -> float:
@@ -137,11 +156,7 @@ def _alpha_where(table: Floats, share: float) -> float:
     parts = np.where(
         is_unanimous, share / max(int(is_unanimous.sum()), 1), (1.0 - share) / (~is_unanimous).sum()
     )
-    weights = parts * len(table)
-    ratings = table.sum(axis=1)
-    n, class_counts = weights @ ratings, weights @ table
-    observed = weights @ ((table * (table - 1)).sum(axis=1) / (ratings - 1)) / n
-    expected = (class_counts * (class_counts - 1)).sum() / (n * (n - 1))
+    observed, expected = _shares_alike(table, parts * len(table))
     return float((observed - expected) / (1.0 - expected)) if expected < 1.0 - 1e-12 else 1.0
 
 
@@ -221,7 +236,8 @@ def consensus(
     of_items = sparse.csr_matrix((ones, (i, places)), shape=(n, R))
     of_people = sparse.csr_matrix((ones, (j * C + v, places)), shape=(P * C, R))
     model = _logs(probabilities, n, C)
-    q = _spread(i, v, np.ones((len(i), 1)), n, C)
+    q: Floats = np.zeros((n, C))
+    np.add.at(q, (i, v), 1.0)
     q = (q + 1e-2) / (q + 1e-2).sum(axis=1, keepdims=True)
     for _ in range(ROUNDS):
         before = q
@@ -233,12 +249,13 @@ def consensus(
     return Consensus(q, confusions, accuracies, shares, weight)
 
 
-def without_person(found: Consensus, item: int, person: int, code: int) -> Floats:
+def without_person(posterior: Consensus, item: int, person: int, code: int) -> Floats:
     """[C] the consensus of an item without what one person answered."""
-    logs = np.log(np.maximum(found.probabilities[item], 1e-300)) - np.log(found.confusions[person, :, code])
+    evidence = np.log(posterior.confusions[person, :, code])
+    logs = np.log(np.maximum(posterior.probabilities[item], 1e-300)) - evidence
     q = np.exp(logs - logs.max())
-    posterior: Floats = q / q.sum()
-    return posterior
+    remainder: Floats = q / q.sum()
+    return remainder
 
 
 def worth_asking(probabilities: Floats, confusion: Floats) -> Floats:
@@ -256,9 +273,9 @@ def worth_asking(probabilities: Floats, confusion: Floats) -> Floats:
     return gain
 
 
-def everybody(found: Consensus) -> Floats:
+def everybody(posterior: Consensus) -> Floats:
     """[C, C] the confusion of somebody of whom nothing is known: the mean of those known."""
-    mean: Floats = found.confusions.mean(axis=0)
+    mean: Floats = posterior.confusions.mean(axis=0)
     return mean
 
 
@@ -272,12 +289,6 @@ def _logs(probabilities: Array | None, n: int, C: int) -> Floats:
     logs: Floats = np.log(p / p.sum(axis=1, keepdims=True))
     logs[silent] = 0.0
     return logs
-
-
-def _spread(i: Ints, v: Ints, w: Floats, n: int, C: int) -> Floats:
-    out = np.zeros((n, C))
-    np.add.at(out, (i, v), w[:, 0])
-    return out
 
 
 def _people(counts: Floats) -> tuple[Floats, Floats]:

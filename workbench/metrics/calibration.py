@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
-from workbench.metrics.checks import check_scores
+from workbench.metrics.checks import check_level, check_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,21 +18,51 @@ class ReliabilityTable:
     Attributes:
         lower: [B] left ends (excluded).
         upper: [B] right ends (included).
-        count: [B] items in the bin.
+        right: [B] hits: items predicted rightly, or of the class.
+        wrong: [B] the other items.
         confidence: [B] mean confidence, NaN for an empty bin.
-        accuracy: [B] share of hits, NaN for an empty bin.
+        mean_confidence: over all items.
     """
 
     lower: Floats
     upper: Floats
-    count: Ints
+    right: Ints
+    wrong: Ints
     confidence: Floats
-    accuracy: Floats
+    mean_confidence: float
+
+    @property
+    def count(self) -> Ints:
+        """[B] items in the bin."""
+        return self.right + self.wrong
+
+    @property
+    def accuracy(self) -> Floats:
+        """[B] share of hits, NaN for an empty bin."""
+        return self.right / np.where(self.count > 0, self.count, np.nan)
+
+    @property
+    def band(self) -> tuple[Floats, Floats]:
+        """Ends [B] of Wilson's 95 % intervals of the accuracies, NaN for an empty bin."""
+        low, high = np.full((2, len(self.count)), np.nan)
+        for b in np.flatnonzero(self.count):
+            _, low[b], high[b], _ = share_interval(int(self.right[b]), int(self.count[b]))
+        return low, high
 
     @property
     def gap(self) -> Floats:
         """[B] |accuracy - confidence|, 0 for an empty bin."""
         return np.nan_to_num(np.abs(self.accuracy - self.confidence), nan=0.0)
+
+    @property
+    def mean_accuracy(self) -> float:
+        """Share of hits over all items."""
+        return float(self.right.sum() / self.count.sum())
+
+    @property
+    def over_confidence(self) -> float:
+        """Mean confidence minus accuracy; above 0 the model promises too much."""
+        return self.mean_confidence - self.mean_accuracy
 
 
 def reliability_table(
@@ -48,7 +78,7 @@ def reliability_table(
             bins that class's probability against "it was this class".
 
     Returns:
-        The table; what a reliability diagram draws.
+        The table; what a reliability diagram and a histogram of confidence draw.
 
     Raises:
         InputError: nothing to measure on, fewer than one bin, or no such class.
@@ -213,63 +243,6 @@ def brier_parts(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class ConfidenceHistogram:
-    """Confidence of predictions against the share of them that is right.
-
-    Attributes:
-        lower: [B] left ends (excluded).
-        upper: [B] right ends (included).
-        right: [B] items predicted rightly.
-        wrong: [B] items predicted wrongly.
-        mean_confidence: over all items.
-        accuracy: over all items.
-    """
-
-    lower: Floats
-    upper: Floats
-    right: Ints
-    wrong: Ints
-    mean_confidence: float
-    accuracy: float
-
-    @property
-    def over_confidence(self) -> float:
-        """Mean confidence minus accuracy; above 0 the model promises too much."""
-        return self.mean_confidence - self.accuracy
-
-
-def confidence_histogram(
-    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 10, *, class_code: int | None = None
-) -> ConfidenceHistogram:
-    """Counts of right and wrong predictions by confidence.
-
-    Args:
-        y: [N] true class codes.
-        probabilities: [N, C].
-        n_bins: B, bins of equal width.
-        class_code: as in `reliability_table`.
-
-    Returns:
-        The histogram.
-
-    Raises:
-        InputError: as `reliability_table`.
-    """
-    confidence, hit = _confidence_and_hits(y, probabilities, class_code)
-    edges = _equal_width_edges(n_bins)
-    index = _bins(confidence, edges)
-    right = np.bincount(index[hit == 1], minlength=n_bins)
-    return ConfidenceHistogram(
-        edges[:-1],
-        edges[1:],
-        right,
-        np.bincount(index, minlength=n_bins) - right,
-        float(confidence.mean()),
-        float(hit.mean()),
-    )
-
-
 class Interval(NamedTuple):
     """A number with its uncertainty.
 
@@ -320,7 +293,7 @@ def calibration_interval(
     Raises:
         InputError: as `reliability_table`, or a level outside (0, 1).
     """
-    _check_level(level)
+    check_level(level)
     confidence, hit = _confidence_and_hits(y, probabilities, class_code)
     table = _table(confidence, hit, _equal_width_edges(n_bins))
     filled = table.count > 0
@@ -429,37 +402,6 @@ def calibration_verdict(
     return CalibrationVerdict(direction, confidence, accuracy, error, tuple(off))
 
 
-def reliability_band(
-    y: ArrayLike,
-    probabilities: ArrayLike,
-    n_bins: int = 10,
-    *,
-    class_code: int | None = None,
-) -> tuple[Floats, Floats]:
-    """Wilson's intervals of the accuracy in each bin of a reliability diagram.
-
-    Args:
-        y: [N] true class codes.
-        probabilities: [N, C].
-        n_bins: B, bins of equal width.
-        class_code: as in `reliability_table`.
-
-    Returns:
-        Lower and upper ends [B], NaN for empty bins.
-
-    Raises:
-        InputError: as `reliability_table`.
-    """
-    confidence, hit = _confidence_and_hits(y, probabilities, class_code)
-    index = _bins(confidence, _equal_width_edges(n_bins))
-    count = np.bincount(index, minlength=n_bins)
-    hits = np.bincount(index, weights=hit, minlength=n_bins)
-    low, high = np.full(n_bins, np.nan), np.full(n_bins, np.nan)
-    for b in np.flatnonzero(count):
-        _, low[b], high[b], _ = share_interval(int(hits[b]), int(count[b]))
-    return low, high
-
-
 def share_interval(hits: int, n: int, level: float = 0.95) -> Interval:
     """A share with Wilson's interval (Wilson 1927), sound also for few items and shares of 0 or 1.
 
@@ -476,7 +418,7 @@ def share_interval(hits: int, n: int, level: float = 0.95) -> Interval:
     """
     from statistics import NormalDist
 
-    _check_level(level)
+    check_level(level)
     if n < 1 or not 0 <= hits <= n:
         raise InputError(f"A share needs hits between 0 and n, and n of at least 1; got {hits} of {n}.")
     z = NormalDist().inv_cdf((1 + level) / 2)
@@ -486,11 +428,6 @@ def share_interval(hits: int, n: int, level: float = 0.95) -> Interval:
     low = 0.0 if hits == 0 else max(0.0, centre - half)
     high = 1.0 if hits == n else min(1.0, centre + half)
     return Interval(share, low, high, n)
-
-
-def _check_level(level: float) -> None:
-    if not 0.0 < level < 1.0:
-        raise InputError(f"The level of an interval lies between 0 and 1; got {level}.")
 
 
 def _ece(table: ReliabilityTable) -> float:
@@ -515,20 +452,12 @@ def _confidence_and_hits(
     return p[:, class_code], (codes == class_code).astype(np.float64)
 
 
-def _bins(confidence: Floats, edges: Floats) -> Ints:
-    # counting the inner edges strictly below puts a confidence equal to an edge into the lower bin
-    return np.searchsorted(edges[1:-1], confidence, side="left")
-
-
 def _table(confidence: Floats, hit: Floats, edges: Floats) -> ReliabilityTable:
     n_bins = len(edges) - 1
-    index = _bins(confidence, edges)
+    # counting the inner edges strictly below puts a confidence equal to an edge into the lower bin
+    index = np.searchsorted(edges[1:-1], confidence, side="left")
     count = np.bincount(index, minlength=n_bins)
-    divisor = np.where(count > 0, count, np.nan)
-    return ReliabilityTable(
-        edges[:-1],
-        edges[1:],
-        count,
-        np.bincount(index, weights=confidence, minlength=n_bins) / divisor,
-        np.bincount(index, weights=hit, minlength=n_bins) / divisor,
-    )
+    right = np.bincount(index[hit == 1], minlength=n_bins)
+    total = np.bincount(index, weights=confidence, minlength=n_bins)
+    mean = total / np.where(count > 0, count, np.nan)
+    return ReliabilityTable(edges[:-1], edges[1:], right, count - right, mean, float(confidence.mean()))

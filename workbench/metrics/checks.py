@@ -30,6 +30,16 @@ def check_codes(y: ArrayLike) -> Ints:
     return codes
 
 
+def check_level(level: float) -> None:
+    """Check the level of an interval.
+
+    Raises:
+        InputError: not between 0 and 1.
+    """
+    if not 0.0 < level < 1.0:
+        raise InputError(f"The level of an interval lies between 0 and 1; got {level}.")
+
+
 ENOUGH = 20
 """Measured items from which on an error is told as one figure."""
 _SUM = 1e-3  # that a row of probabilities may miss 1 by

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from workbench.arrays import Floats
 from workbench.errors import InputError
 from workbench.metrics.calibration import Interval
+from workbench.metrics.checks import check_level
 
 ALPHA = 0.05
 """Level of the verdicts and of the critical difference, over all pairs."""
@@ -546,8 +547,7 @@ def cliques(mean_ranks: ArrayLike, critical_difference: float) -> list[tuple[int
 def _half_width(values: Floats, level: float) -> Floats:
     from scipy.stats import t
 
-    if not 0.0 < level < 1.0:
-        raise InputError(f"The level of an interval lies between 0 and 1; got {level}.")
+    check_level(level)
     n = values.shape[0]
     if n < 2:
         return np.full(values.shape[1:], np.nan)

@@ -196,7 +196,7 @@ class Mistakes(NamedTuple):
     high: Floats
 
 
-def mistakes(given: ArrayLike, probabilities: ArrayLike, groups: ArrayLike | None = None) -> Mistakes:
+def mistakes(labels: ArrayLike, probabilities: ArrayLike, groups: ArrayLike | None = None) -> Mistakes:
     """Probability that each label is wrong: of what a model says, its own error and people's usual one.
 
     A label is wrong with probability e, and then any other class:
@@ -206,7 +206,7 @@ def mistakes(given: ArrayLike, probabilities: ArrayLike, groups: ArrayLike | Non
     is believed less. (Uniform noise as of Natarajan et al. 2013; the temperature is that of Guo et al. 2017.)
 
     Args:
-        given: [n] codes of the given labels.
+        labels: [n] codes that were given.
         probabilities: [n, C] out of sample: of models that did not learn from the item's own label.
         groups: [n] group of each item, of which each has an error of its own: items that were asked because
             the model was unsure of them are those that it gets wrong. None takes all together.
@@ -217,7 +217,7 @@ def mistakes(given: ArrayLike, probabilities: ArrayLike, groups: ArrayLike | Non
     Raises:
         InputError: as `check_scores`, or fewer than two classes.
     """
-    codes, p = check_scores(given, probabilities)
+    codes, p = check_scores(labels, probabilities)
     n_classes = p.shape[1]
     if n_classes < 2:
         raise InputError("Label errors need probabilities of at least two classes.")
@@ -258,7 +258,7 @@ _NUMBERS = 4_000_000
 
 
 def trustworthiness(
-    features: ArrayLike, layout: ArrayLike, *, k: int = 5, judged: int | None = None, seed: int = 0
+    features: ArrayLike, layout: ArrayLike, *, k: int = 5, judged: int | None = None
 ) -> float:
     """Share of near neighbours on a layout that are near in the features, too (Venna & Kaski 2001).
 
@@ -267,7 +267,6 @@ def trustworthiness(
         layout: [N, d] that is judged.
         k: neighbours looked at.
         judged: items whose neighbours are looked at, a sample of this size against all N; None for all.
-        seed: of the sample.
 
     Returns:
         1 where every near neighbour is one in the features, too; about 0.5 for a random layout.
@@ -283,7 +282,7 @@ def trustworthiness(
         raise InputError(f"Trustworthiness with {k} neighbours needs more than {2 * k} items; got {n}.")
     items = np.arange(n)
     if judged is not None and judged < n:
-        items = np.sort(np.random.default_rng([seed, 0x7125]).choice(n, judged, replace=False))
+        items = np.sort(np.random.default_rng([0, 0x7125]).choice(n, judged, replace=False))
     penalty = 0.0
     step = max(1, _NUMBERS // n)
     for start in range(0, len(items), step):

@@ -51,8 +51,7 @@ def fig3(context: Context) -> Report:
     from workbench.figures.teaching import calibration_panels
 
     reports = {name: calibration_report(TITLES[name], *probabilities(name, 0.5)) for name in _each(context)}
-    sure = reports["robust-max"].histogram
-    share = float((sure.right[-1] + sure.wrong[-1]) / reports["robust-max"].n)
+    share = float(reports["robust-max"].table.count[-1] / reports["robust-max"].n)
     ece = {name: calibration.scores.ece for name, calibration in reports.items()}
     report = Report("Figure 3 of Galy-Fajou et al. 2019: how sure four likelihoods are, and how right")
     report.claim(

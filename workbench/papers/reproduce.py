@@ -390,7 +390,7 @@ class Context:
         progress: (fraction, message) for whoever watches.
         should_stop: asked between parts.
         caps: what was capped; a report takes them over.
-        found: how many parts were asked for, and how many of them were there already.
+        part_counts: how many parts were asked for, and how many of them were there already.
     """
 
     name: str
@@ -403,7 +403,7 @@ class Context:
     progress: OnProgress = quiet
     should_stop: Callable[[], bool] = lambda: False
     caps: list[str] = field(default_factory=list)
-    found: Counter[str] = field(default_factory=Counter)
+    part_counts: Counter[str] = field(default_factory=Counter)
 
     def cap(self, what: str, full: T, quick: T) -> T:
         """A setting that is smaller in a quick run; says so in the report.
@@ -416,10 +416,13 @@ class Context:
         Returns:
             The one to use.
         """
-        if not self.quick or full == quick:
-            return full
-        self.caps.append(f"{what}: {quick} instead of {full}")
-        return quick
+        return self.at_most(what, full, quick if self.quick else full)
+
+    def at_most(self, what: str, full: T, used: T) -> T:
+        """A setting that may be smaller than the paper's; where it is, the report says so."""
+        if used != full:
+            self.caps.append(f"{what}: {used} instead of {full}")
+        return used
 
     def seeds(self, full: int, quick: int, what: str = "seeds") -> int:
         """Number of seeds: `--max-seeds`, else `quick` in a quick run, else `full`; said in the report.
@@ -434,10 +437,7 @@ class Context:
         """
         if self.max_seeds is None:
             return self.cap(what, full, quick)
-        n = min(full, self.max_seeds)
-        if n < full:
-            self.caps.append(f"{what}: {n} instead of {full}")
-        return n
+        return self.at_most(what, full, min(full, self.max_seeds))
 
     def rows(self, quick: int) -> int | None:
         """The cap on rows: `--max-rows`, else `quick` in a quick run, else None; said in the report."""
@@ -502,7 +502,7 @@ class Context:
         names = [json.dumps(dict(key), sort_keys=True) for key in keys]
         open_ones = [i for i, name in enumerate(names) if name not in store.values]
         done = len(keys) - len(open_ones)
-        self.found.update(asked=len(keys), there=done)
+        self.part_counts.update(asked=len(keys), there=done)
 
         def finished(index: int, result: Any, data: Mapping[str, str]) -> None:
             nonlocal done
@@ -646,8 +646,8 @@ def reproduce(
         name=name,
         command=command,
         seconds=perf_counter() - began,
-        there=context.found["there"],
-        parts=context.found["asked"],
+        there=context.part_counts["there"],
+        parts=context.part_counts["asked"],
     )
     return report, path
 

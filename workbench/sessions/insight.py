@@ -126,16 +126,6 @@ class Calibration:
         return self._of(metrics.reliability_table)
 
     @cached_property
-    def band(self) -> tuple[Floats, Floats]:
-        """Ends [B] of the intervals of the accuracies."""
-        return self._of(metrics.reliability_band)
-
-    @cached_property
-    def histogram(self) -> metrics.ConfidenceHistogram:
-        """Items right and wrong by confidence."""
-        return self._of(metrics.confidence_histogram)
-
-    @cached_property
     def verdict(self) -> metrics.CalibrationVerdict:
         """Verdict whether its percentages can be taken at their word, and where not."""
         return self._of(metrics.calibration_verdict)

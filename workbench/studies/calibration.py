@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Floats, Ints
+from workbench.classifiers import Geometry, make_classifier
 from workbench.errors import InputError
 from workbench.figures.records import CalibrationReport, Scores, SweepCurve, TradeCurve
 from workbench.metrics import (
-    confidence_histogram,
     error_rate,
     expected_calibration_error,
     negative_log_likelihood,
-    reliability_band,
     reliability_table,
 )
 from workbench.pools.datasets.generators import sample_three_gaussians, three_gaussians_probabilities
 from workbench.progress import OnProgress, quiet
+from workbench.studies.fits import compile_first, opened, split_arrays
 
 NOISES = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
 """sigma^2 of the sweep; it starts above 0, where all points of a class coincide."""
@@ -122,8 +122,6 @@ def fitted(name: str, data: Toy, seed: int = 0, **more: Any) -> Any:
     Raises:
         InputError: no such likelihood.
     """
-    from workbench.classifiers import make_classifier
-
     likelihood = _likelihood(name)
     model = make_classifier(
         likelihood.classifier, classes=np.arange(3), random_state=seed, **KERNEL, **likelihood.options, **more
@@ -131,19 +129,18 @@ def fitted(name: str, data: Toy, seed: int = 0, **more: Any) -> Any:
     return model.fit(data.X, data.y)
 
 
-def probabilities(name: str, noise: float, seed: int = 0, n_train: int = N_TRAIN) -> tuple[Ints, Floats]:
+def probabilities(name: str, noise: float, seed: int = 0) -> tuple[Ints, Floats]:
     """Probabilities of a likelihood at the test points.
 
     Args:
         name: in `LIKELIHOODS`.
         noise: sigma^2.
         seed: of the draw.
-        n_train: training points.
 
     Returns:
         Test classes [m] and probabilities [m, 3].
     """
-    data = toy(noise, seed, n_train)
+    data = toy(noise, seed)
     if name == ORACLE:
         return data.y_test, three_gaussians_probabilities(data.X_test, noise)
     return data.y_test, np.asarray(fitted(name, data, seed).predict_proba(data.X_test))
@@ -196,14 +193,7 @@ def noise_sweep(
 
 def calibration_report(title: str, y: Ints, p: Floats) -> CalibrationReport:
     """Reliability and confidence of probabilities [m, C] for classes [m]."""
-    return CalibrationReport(
-        title,
-        len(y),
-        scores(y, p),
-        reliability_table(y, p),
-        reliability_band(y, p),
-        confidence_histogram(y, p),
-    )
+    return CalibrationReport(title, len(y), scores(y, p), reliability_table(y, p))
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,9 +237,6 @@ def against_gibbs(samples: int = 2000, seed: int = 0, progress: OnProgress = qui
     Yields:
         Gibbs sampling first; each as soon as it is finished and before the next is begun.
     """
-    from workbench.classifiers import make_classifier
-    from workbench.studies.fits import opened, split_arrays
-
     X, y, X_test, y_test = split_arrays(opened("wine", None, seed))
     shared: dict[str, Any] = {
         "classes": np.arange(int(max(y.max(), y_test.max())) + 1),
@@ -289,9 +276,6 @@ def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) ->
         error, nll (nats), ece (15 bins) on n test items, and seconds of processor for the fit;
         the time for the inducing points, which are the same for both, is left out.
     """
-    from workbench.classifiers import Geometry, make_classifier
-    from workbench.studies.fits import compile_first, opened, split_arrays
-
     opened_pool = opened(pool, rows, seed)
     X, y, X_test, y_test = split_arrays(opened_pool)
     n_classes, present = int(max(y.max(), y_test.max())) + 1, np.unique(y)
@@ -355,22 +339,22 @@ def trade_offs(
             yield trade_curves(points, fits)
 
 
-def trade_curves(points: Sequence[int], found: Sequence[Mapping[str, float]]) -> tuple[TradeCurve, ...]:
+def trade_curves(points: Sequence[int], fits: Sequence[Mapping[str, float]]) -> tuple[TradeCurve, ...]:
     """Curves of fits.
 
     Args:
         points: [K] inducing points.
-        found: of `trade_fit`: up to K with a shared kernel, then up to K with own ones.
+        fits: of `trade_fit`: up to K with a shared kernel, then up to K with own ones.
     """
 
-    def curve(title: str, fits: Sequence[Mapping[str, float]]) -> TradeCurve:
+    def curve(title: str, half: Sequence[Mapping[str, float]]) -> TradeCurve:
         error, nll, ece, seconds = (
-            np.array([fit[name] for fit in fits]) for name in ("error", "nll", "ece", "seconds")
+            np.array([fit[name] for fit in half]) for name in ("error", "nll", "ece", "seconds")
         )
-        at = np.asarray(points[: len(fits)], dtype=np.float64)
-        return TradeCurve(title, at, error, nll, ece, seconds, int(fits[0]["n"]))
+        at = np.asarray(points[: len(half)], dtype=np.float64)
+        return TradeCurve(title, at, error, nll, ece, seconds, int(half[0]["n"]))
 
-    halves = (found[: len(points)], found[len(points) :])
+    halves = (fits[: len(points)], fits[len(points) :])
     return tuple(curve(title, half) for title, half in zip(KERNELS.values(), halves, strict=True) if half)
 
 

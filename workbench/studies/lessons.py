@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import first_reached, log_wealth
+from workbench.classifiers import make_classifier
 from workbench.errors import InputError
 from workbench.figures.records import CalibrationReport, SweepCurve, TradeCurve
 from workbench.metrics import error_rate, negative_log_likelihood
@@ -16,6 +17,7 @@ from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood
 from workbench.pools.pool import ArrayItems, Pool, RowNumbers
 from workbench.progress import OnProgress, quiet
 from workbench.studies.calibration import (
+    LIKELIHOODS,
     SWEPT,
     Inference,
     against_gibbs,
@@ -163,8 +165,6 @@ def unlabelled(data: str, seed: int, report: OnProgress) -> Unlabelled:
         seed: of the items and the labels.
         report: called with progress.
     """
-    from workbench.classifiers import make_classifier
-
     pool = _pool(data, seed).split(seed, 0.25)
     assert pool.test is not None and pool.truth is not None
     truth, neighbourhood = np.asarray(pool.truth), Neighbourhood(pool)
@@ -339,8 +339,6 @@ def inducing_trade(pool: str, seed: int, report: OnProgress = quiet) -> Iterator
 
 
 def _compared(names: tuple[str, ...], noise: float, report: OnProgress) -> tuple[CalibrationReport, ...]:
-    from workbench.studies.calibration import LIKELIHOODS
-
     out = []
     for place, name in enumerate(names):
         report(place / len(names), LIKELIHOODS[name].title)
@@ -418,8 +416,6 @@ def inducing_points(n_inducing: int, report: OnProgress = quiet) -> Inducing:
         n_inducing: P.
         report: called with progress.
     """
-    from workbench.classifiers import make_classifier
-
     report(0.0, "Fitting")
     X, y = spirals()
     X, y, X_test, y_test = X[:300], y[:300], X[300:], y[300:]
@@ -522,7 +518,6 @@ def looked(policy: str, seed: int, budget: int = 40, report: OnProgress = quiet)
         budget: questions.
         report: called with progress.
     """
-    from workbench.pools import load_pool
     from workbench.sessions import simulate
 
     pool = load_pool("three-gaussians", n_items=600, noise=0.12, seed=seed)
@@ -581,7 +576,6 @@ def outvoted(seed: int, report: OnProgress = quiet) -> Outvoted:
         seed: of the points, the labels' order and the guesses' mistakes.
         report: called with progress.
     """
-    from workbench.classifiers import make_classifier
     from workbench.guesses import of_classes
 
     rng = np.random.default_rng(seed)
@@ -593,17 +587,19 @@ def outvoted(seed: int, report: OnProgress = quiet) -> Outvoted:
     mean = np.stack([of_classes(np.array(names)[guess], names).values for guess in guesses])
     test = np.arange(_OUTVOTED, len(y))
     weights, errors, without = [], [], []
+
+    def model() -> Any:
+        return make_classifier("large-margin", classes=[0, 1, 2], choice="fixed", random_state=seed)
+
     for place, n in enumerate(OUTVOTED_AT):
         report(place / len(OUTVOTED_AT), f"{n} labels")
         rows = np.arange(n)
-        model = make_classifier("large-margin", classes=[0, 1, 2], choice="fixed", random_state=seed)
-        model.fit(X[rows], y[rows], mean=mean[:, rows])
-        weights.append(model.mean_weights_)
-        errors.append(error_rate(y[test], model.predict(X[test], mean=mean[:, test])))
-        without.append(float("nan"))
-        if n:
-            model = make_classifier("large-margin", classes=[0, 1, 2], choice="fixed", random_state=seed)
-            without[-1] = error_rate(y[test], model.fit(X[rows], y[rows]).predict(X[test]))
+        begun = model().fit(X[rows], y[rows], mean=mean[:, rows])
+        weights.append(begun.mean_weights_)
+        errors.append(error_rate(y[test], begun.predict(X[test], mean=mean[:, test])))
+        without.append(
+            error_rate(y[test], model().fit(X[rows], y[rows]).predict(X[test])) if n else float("nan")
+        )
     alone = [error_rate(y[test], guess[test]) for guess in guesses]
     return Outvoted(
         np.array(OUTVOTED_AT), np.array(weights), np.array(errors), np.array(without), np.array(alone)
@@ -669,14 +665,13 @@ def rivals(n_classes: int, report: OnProgress = quiet, sweeps: int = 40) -> Riva
     Raises:
         InputError: fewer than two classes.
     """
-    from workbench.classifiers import make_classifier
     from workbench.pools.datasets.generators import overlapping
 
     if n_classes < 2:
         raise InputError(f"A rival needs two classes; got {n_classes}.")
     pool = overlapping(n_items=600, n_classes=n_classes, n_features=2, overlap=1.0, seed=1)
     X, y = np.asarray(pool.features), np.asarray(pool.truth)
-    make: Any = lambda: make_classifier(  # noqa: E731
+    soft = make_classifier(
         "large-margin",
         choice="fixed",
         classes=np.arange(n_classes),
@@ -690,7 +685,6 @@ def rivals(n_classes: int, report: OnProgress = quiet, sweeps: int = 40) -> Riva
         tol=1e-9,
         warm_start=True,
     )
-    soft = make()
     tempered: list[float] = []
     Phi, residual = np.empty((0, 0)), np.empty(0)
     for sweep in range(sweeps):

@@ -379,7 +379,6 @@ def stream_runs(
     scheduler: str = work.LOCAL,
     *,
     should_stop: Callable[[], bool] | None = None,
-    timeout: float = work.TIMEOUT,
 ) -> Generator[tuple[int, Told], None, None]:
     """Simulate runs in other processes and hear of each round as it finishes.
 
@@ -391,7 +390,6 @@ def stream_runs(
         workers: local processes, one thread each.
         scheduler: "processes", or the address of a Dask scheduler.
         should_stop: asked a few times a second; True ends the fits that are running, too.
-        timeout: seconds to wait for the first worker.
 
     Yields:
         (position of the job, round, with its posterior where it is to be kept), rounds of a job in
@@ -406,16 +404,16 @@ def stream_runs(
     specs: list[RunSpec] = []
     failed: set[int] = set()
 
-    def given() -> Iterator[tuple[tuple[RunJob], int]]:
+    def arguments() -> Iterator[tuple[tuple[RunJob], int]]:
         for job in jobs:
             specs.append(job.spec)
             yield (job,), 0 if job.progress is None else job.progress.rounds[-1].number + 1
 
-    with work.cluster(workers, scheduler, timeout) as them:
+    with work.cluster(workers, scheduler) as them:
         for index, message in work.stream(
             them,
             simulate_remotely,
-            given(),
+            arguments(),
             should_stop=should_stop,
             killed=lambda index: _died(named(specs[index])),
             lost=LOST,

@@ -147,78 +147,75 @@ def curves(result: StudyResult, measure: str = "error") -> list[Curves]:
     return entries
 
 
-def summarise(found: Curves, baseline: str = BASELINE) -> list[PolicySummary]:
+def summarise(comparison: Curves, baseline: str = BASELINE) -> list[PolicySummary]:
     """Each policy's figures, and its paired test against the baseline (Holm over the policies).
 
     Args:
-        found: the curves.
+        comparison: the curves.
         baseline: what the others are held against; nothing is tested where it was not run.
 
     Returns:
         One row a policy, in order.
     """
-    areas = found.areas()
-    tests = {t.policy: t for t in _tests(found, areas, baseline)} if baseline in areas else {}
+    areas = comparison.areas()
+    tests = {t.policy: t for t in _tests(comparison, areas, baseline)} if baseline in areas else {}
     rows = []
-    for policy, v in found.values.items():
+    for policy, v in comparison.values.items():
         test, saved = tests.get(policy), None
-        if test is not None and found.measure == "error":
-            saved = labels_saved(found.n_labelled, v, found.values[baseline], _target(found, baseline))
-        won = None if test is None else test.wins if found.lower_is_better else test.losses
+        if test is not None and comparison.measure == "error":
+            errors = comparison.values[baseline]  # to reach: their mean at the end
+            saved = labels_saved(comparison.n_labelled, v, errors, float(errors[:, -1].mean()))
+        won = None if test is None else test.wins if comparison.lower_is_better else test.losses
         last, area = mean_interval(v[:, -1]), mean_interval(areas[policy])
-        rows.append(PolicySummary(found.pool, found.classifier, policy, last, area, won, test, saved))
+        pool, classifier = comparison.pool, comparison.classifier
+        rows.append(PolicySummary(pool, classifier, policy, last, area, won, test, saved))
     return rows
 
 
-def pairwise(found: Curves, leave_out: str | None = None) -> list[PairedTest]:
+def pairwise(comparison: Curves, leave_out: str | None = None) -> list[PairedTest]:
     """Every policy's areas against every other's, corrected together (Holm).
 
     Args:
-        found: the curves.
+        comparison: the curves.
         leave_out: a policy that is not tested, such as the baseline.
 
     Returns:
         One test a pair; none with fewer than two policies.
     """
-    return _tests(found, {p: a for p, a in found.areas().items() if p != leave_out}, None)
+    return _tests(comparison, {p: a for p, a in comparison.areas().items() if p != leave_out}, None)
 
 
-def _tests(found: Curves, areas: Mapping[str, Floats], baseline: str | None) -> list[PairedTest]:
+def _tests(comparison: Curves, areas: Mapping[str, Floats], baseline: str | None) -> list[PairedTest]:
     if len(areas) < 2 or not all(np.isfinite(a).all() for a in areas.values()):
         return []
-    return paired_tests(areas, baseline, lower_is_better=found.lower_is_better)
+    return paired_tests(areas, baseline, lower_is_better=comparison.lower_is_better)
 
 
-def _target(found: Curves, baseline: str) -> float:
-    """The error to reach: the baseline's mean at the end."""
-    return float(found.values[baseline][:, -1].mean())
-
-
-def leader(found: Curves, baseline: str = BASELINE) -> PolicySummary | None:
+def leader(comparison: Curves, baseline: str = BASELINE) -> PolicySummary | None:
     """The policy with the best mean over the curve, beside the baseline; None without one to hold against it.
 
     Args:
-        found: the curves.
+        comparison: the curves.
         baseline: what it is held against.
     """
-    rows = [row for row in summarise(found, baseline) if row.test is not None]
+    rows = [row for row in summarise(comparison, baseline) if row.test is not None]
     if not rows:
         return None
-    return (min if found.lower_is_better else max)(rows, key=lambda row: row.area.value)
+    return (min if comparison.lower_is_better else max)(rows, key=lambda row: row.area.value)
 
 
-def headline(found: Curves, titles: Mapping[str, str] | None = None) -> str:
+def headline(comparison: Curves, titles: Mapping[str, str] | None = None) -> str:
     """The answer of a comparison in one sentence, about the policy with the best mean over the curve.
 
     Args:
-        found: the curves.
+        comparison: the curves.
         titles: policy -> what people call it; names where there is none.
 
     Returns:
         Such as "Margin reaches random's last error after 48 of 70 labels: at least 22 saved; better on 9 of
         10 seeds, p = 0.004."; "" without a baseline or without a policy beside it.
     """
-    best = leader(found, BASELINE)
+    best = leader(comparison, BASELINE)
     if best is None or best.test is None:
         return ""
     name = (titles or {}).get(best.policy, best.policy)
@@ -229,9 +226,9 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None) -> str:
         verdict = f", {best.outcome}" if best.outcome == "no difference shown" else ""
         p = "< 0.001" if best.test.p_holm < 0.001 else f"= {best.test.p_holm:.2g}"
         end = f"{seeds}, p {p}{verdict}."
-    if found.measure != "error":
+    if comparison.measure != "error":
         return f"{name} is {seeds.replace('better', f'better than {BASELINE}')}{end[len(seeds) :]}"
-    last, saved = found.n_labelled[-1], best.saved
+    last, saved = comparison.n_labelled[-1], best.saved
     if saved is None or not saved.mostly_arrived:
         suffix = (
             ""
@@ -253,11 +250,11 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None) -> str:
     return f"{name} reaches {BASELINE}'s last error after {after}: {words}; {end}"
 
 
-def rank_policies(found: Sequence[Curves]) -> Ranking:
+def rank_policies(comparisons: Sequence[Curves]) -> Ranking:
     """Rank policies over pools by their mean areas; several classifiers of a pool are averaged, not counted.
 
     Args:
-        found: curves on several pools; the policies that all of them have are ranked.
+        comparisons: curves on several pools; the policies that all of them have are ranked.
 
     Returns:
         Mean ranks, Friedman's test, Nemenyi's critical difference.
@@ -265,34 +262,34 @@ def rank_policies(found: Sequence[Curves]) -> Ranking:
     Raises:
         InputError: nothing to rank.
     """
-    if not found:
+    if not comparisons:
         raise InputError("There is nothing to rank: no seed has been finished by every policy.")
-    shared = [p for p in found[0].values if all(p in c.values for c in found)]
+    shared = [p for p in comparisons[0].values if all(p in c.values for c in comparisons)]
     pools: dict[str, list[list[float]]] = {}
-    for c in found:
+    for c in comparisons:
         areas = c.areas()
         pools.setdefault(c.pool, []).append([float(areas[p].mean()) for p in shared])
     table = [np.mean(rows, axis=0) for rows in pools.values()]
-    return rank_methods(table, shared, lower_is_better=found[0].lower_is_better)
+    return rank_methods(table, shared, lower_is_better=comparisons[0].lower_is_better)
 
 
-def rank_curves(found: Sequence[Curves]) -> tuple[Ints, dict[str, Floats]]:
+def rank_curves(comparisons: Sequence[Curves]) -> tuple[Ints, dict[str, Floats]]:
     """Mean rank of each policy after each round, over pools; means over seeds are ranked.
 
     Args:
-        found: curves of the same policies. Where a pool runs out of items, its last values stand.
+        comparisons: curves of the same policies. Where a pool runs out of items, its last values stand.
 
     Returns:
         rounds [R] of the longest, and policy -> mean ranks [R].
     """
-    policies = list(found[0].values)
-    length = max(len(c.n_labelled) for c in found)
+    policies = list(comparisons[0].values)
+    length = max(len(c.n_labelled) for c in comparisons)
     total = np.zeros((length, len(policies)))
-    for c in found:
+    for c in comparisons:
         stacked = np.stack([c.values[p].mean(axis=0) for p in policies], axis=1)
         padded = np.concatenate([stacked, np.repeat(stacked[-1:], length - len(stacked), axis=0)])
         total += average_ranks(padded, lower_is_better=c.lower_is_better)
-    return np.arange(length), dict(zip(policies, (total / len(found)).T, strict=True))
+    return np.arange(length), dict(zip(policies, (total / len(comparisons)).T, strict=True))
 
 
 def enough(n_seeds: int) -> bool:

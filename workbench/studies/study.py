@@ -265,22 +265,22 @@ class _Data:
         self._load = load
         self._fingerprints: dict[str, str] = {}
 
-    def check(self, one: RunSpec, fingerprint: str) -> None:
+    def check(self, run: RunSpec, fingerprint: str) -> None:
         """Refuse a run of other data: it is no pair of the others.
 
         Args:
-            one: the run.
+            run: the run.
             fingerprint: of the pool it ran on.
 
         Raises:
             InputError: the pool has changed.
         """
-        if one.pool not in self._fingerprints:
-            pool = None if self._load is None else self._load(one)
-            self._fingerprints[one.pool] = fingerprint if pool is None else pool.fingerprint
-        if self._fingerprints[one.pool] != fingerprint:
+        if run.pool not in self._fingerprints:
+            pool = None if self._load is None else self._load(run)
+            self._fingerprints[run.pool] = fingerprint if pool is None else pool.fingerprint
+        if self._fingerprints[run.pool] != fingerprint:
             raise InputError(
-                f"Pool {one.pool!r} has changed since the run of {one.policy} with seed {one.seed} was "
+                f"Pool {run.pool!r} has changed since the run of {run.policy} with seed {run.seed} was "
                 "made, so its runs cannot be compared with new ones. Put the old file back, or start again "
                 "in another folder or under another name."
             )

@@ -77,17 +77,17 @@ class Report:
         return bool(self._say(None))
 
 
-def called(say: Say, named: Any, target: str, given: Sequence[Any]) -> Any:
+def called(say: Say, named: Any, target: str, arguments: Sequence[Any]) -> Any:
     """Call a function of this module.
 
     Args:
         say: its first argument.
         named: code that a person vouched for where this was asked for.
         target: its name.
-        given: its further arguments.
+        arguments: its further ones.
     """
     trust_typed(named)
-    return globals()[target](say, *given)
+    return globals()[target](say, *arguments)
 
 
 def attacked(say: Say, spec: AttackSpec, database: str, project: str | None, fresh: bool) -> AttackOutcome:
@@ -242,18 +242,18 @@ def advised_project(
     return [rounds[number].n_labelled for number in numbers], [advise(history, name) for name in STOPPING]
 
 
-def lesson(say: Say, function: str, given: Mapping[str, Any]) -> Any:
+def lesson(say: Say, function: str, arguments: Mapping[str, Any]) -> Any:
     """Values of a lesson.
 
     Args:
         say: told each result so far.
         function: of `workbench.studies.lessons`.
-        given: its arguments.
+        arguments: of it.
     """
     from workbench.studies import lessons
 
     report = Report(say)
-    output = getattr(lessons, function)(**given, report=report)
+    output = getattr(lessons, function)(**arguments, report=report)
     if not isinstance(output, Iterator):
         return output
     part = None

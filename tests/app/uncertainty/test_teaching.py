@@ -202,10 +202,10 @@ def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
     items, codes = wine.fits.held_out()
     one = evaluation.calibration(model, items[codes == 1], codes[codes == 1], "own", 10, None, None)
     assert one.n == (codes == 1).sum() and np.isfinite([one.ece.value, one.nll, one.brier, one.maximum]).all()
-    assert one.histogram.right.sum() + one.histogram.wrong.sum() == one.n
-    drawn = reliability_diagram(one.table, band=one.band)
+    assert one.table.count.sum() == one.n
+    drawn = reliability_diagram(one.table)
     assert sum(len(trace.x) for trace in drawn.data[1:]) == (one.table.count > 0).sum()
-    assert confidence_histogram(one.histogram).data
+    assert confidence_histogram(one.table).data
     with pytest.raises(InputError, match="nothing to measure"):
         evaluation.calibration(model, items[:0], codes[:0], "own", 10, None, None)
 

@@ -35,7 +35,6 @@ class Source:
         pool: a name or path that `load_pool` knows.
         options: of `load_pool`.
         kind: of the pool, or None before it is opened.
-        of_images: whether its items are images, as far as that is told without opening it.
         n_classes: how many classes it has.
         n_asked: items that can be asked about after the first labels, of which a run has one a class.
         guesses: what a run can begin with: "names" of texts, and columns that are guesses of the project.
@@ -48,7 +47,13 @@ class Source:
     n_classes: int = 0
     n_asked: int = 0
     guesses: tuple[str, ...] = ()
-    of_images: bool = False
+
+    @property
+    def of_images(self) -> bool:
+        """True if its items are images, as far as that is told without opening it."""
+        if self.kind is None:
+            return is_of_images({"name": self.pool, "options": self.options})
+        return self.kind == "image"
 
     def opened(self) -> Source:
         """With what only the pool itself knows; read once.
@@ -113,25 +118,14 @@ def sources(project: str | None = None) -> dict[str, Source]:
     family = "" if summary is None else summary.family
 
     bundled = {
-        e.name: Source(
-            e.title,
-            e.name,
-            {},
-            e.kind,
-            e.n_classes,
-            asked_of(e.n_items, e.n_classes),
-            of_images=e.kind == "image",
-        )
+        e.name: Source(e.title, e.name, {}, e.kind, e.n_classes, asked_of(e.n_items, e.n_classes))
         for e in POOLS.values()
     }
     known = {}
     for e in present_sets():
-        of_images = e.group == "images"
-        about = f"{e.n_items:,} images" if of_images else e.group
-        title, kind = f"{e.name.replace('_', ' ')} ({about})", "image" if of_images else "table"
-        n_asked = asked_of(e.n_items, e.n_classes)
-        source = Source(title, e.full_name, {}, kind, e.n_classes, n_asked, of_images=of_images)
-        known[e.full_name] = source
+        about, kind = (f"{e.n_items:,} images", "image") if e.group == "images" else (e.group, "table")
+        title, n_asked = f"{e.name.replace('_', ' ')} ({about})", asked_of(e.n_items, e.n_classes)
+        known[e.full_name] = Source(title, e.full_name, {}, kind, e.n_classes, n_asked)
     questions = {} if project is None else answered_questions(project)
     opened, own_sources = {}, dict[str, Source]()
     # the open one first: of projects on one pool the first is listed
@@ -143,8 +137,7 @@ def sources(project: str | None = None) -> dict[str, Source]:
             guesses = record.settings.get("guesses") or ()
             columns = [str(entry["source"]) for entry in guesses if str(entry["source"]).startswith("column")]
             key = f"project:{record.id}"
-            images, title = is_of_images(record.pool), f"{record.name} (your project)"
-            source = Source(title, name, options, guesses=tuple(columns), of_images=images)
+            source = Source(f"{record.name} (your project)", name, options, guesses=tuple(columns))
         if record.id == family and not (questions and record.settings.get("test") is None):
             opened = {key: source}
         elif (name, options) not in [(entry.pool, entry.options) for entry in own_sources.values()]:

@@ -44,7 +44,7 @@ class Drawn(NamedTuple):
 def _calibration(reports: Any, answer: float) -> Drawn:
     words = " · ".join(
         # how sure beside how often wrong: that is the lesson; a term stands behind both
-        f"{r.title}: {percent(r.histogram.mean_confidence)} sure, {percent(r.scores.error)} wrong; "
+        f"{r.title}: {percent(r.table.mean_confidence)} sure, {percent(r.scores.error)} wrong; "
         f"NLL {r.scores.nll:.2f}, ECE {r.scores.ece:.3f}"
         for r in reports
     )
@@ -54,7 +54,7 @@ def _calibration(reports: Any, answer: float) -> Drawn:
 
 def sure(reports: Any, _values: Values) -> Drawn:
     """Calibration of several models; asked for is how sure the first is."""
-    return _calibration(reports, 100 * reports[0].histogram.mean_confidence)
+    return _calibration(reports, 100 * reports[0].table.mean_confidence)
 
 
 def wrong(reports: Any, _values: Values) -> Drawn:

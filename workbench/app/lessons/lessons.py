@@ -26,7 +26,7 @@ from workbench.arrays import Cache
 from workbench.errors import InputError
 from workbench.figures import records as figures
 from workbench.figures.parts import enlarge, resized
-from workbench.metrics import ConfidenceHistogram, ReliabilityTable
+from workbench.metrics import ReliabilityTable
 from workbench.policies.registry import POLICIES
 from workbench.reading import cut
 
@@ -406,7 +406,6 @@ def stored_kinds() -> dict[str, Any]:
         figures.CalibrationReport,
         figures.Scores,
         figures.SweepCurve,
-        ConfidenceHistogram,
         ReliabilityTable,
         lessons.Grid,
         lessons.Inducing,
