@@ -28,7 +28,8 @@ QUESTIONS = "questions"
 """What an export holds that has a column for each question."""
 PREDICTED = "questions-predictions"
 """The same of every item, with prediction and confidence of each question that has a model."""
-CARRIED_BY = ("csv", "jsonl", "label-studio", "huggingface")
+_TABLES = ("csv", "csv-bom", "xlsx", "parquet")
+CARRIED_BY = (*_TABLES, "jsonl", "label-studio", "huggingface")
 """Formats of such exports."""
 READ_FROM = ("csv", "xlsx", "jsonl", "parquet", "label-studio", "huggingface")
 """Formats of files that answer several questions."""
@@ -43,9 +44,9 @@ class AnswerRows(RowsOut):
 
     Args:
         session: of any question of the project.
-        format: one of `CARRIED_BY`. In CSV the column `tags` lists the yes / no questions that were answered
-            with yes, with ";" between them; in the others it is a list, empty where all of them were answered
-            with no, and missing where none was answered. JSON lines say true and false.
+        format: one of `CARRIED_BY`. In tables the column `tags` lists the yes / no questions that were
+            answered with yes, with ";" between them; in the others it is a list, empty where all of them were
+            answered with no, and missing where none was answered. JSON lines say true and false.
         predicted: whether every item has a row, with the predictions of the questions that have a model.
 
     Attributes:
@@ -104,7 +105,7 @@ class AnswerRows(RowsOut):
         answers: dict[str, Any] = {name: labels.get(item) for name, labels in self._labels.items()}
         answered = [name for name in self.switches if answers[name] is not None]
         tags: Any = [name for name in answered if answers[name] == YES] if answered else None
-        if self._format == "csv" and answered:
+        if self._format in _TABLES and answered:
             tags = ";".join(tags)
         if self._format == "jsonl":
             answers |= {name: answers[name] == YES for name in answered}
