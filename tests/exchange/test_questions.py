@@ -325,6 +325,23 @@ def test_cells_and_lists_of_several_labels_are_read(store, format, data):
     assert not any(labels_of(session).values())
 
 
+def test_a_cell_names_a_class_as_in_a_file_of_one_question(store):
+    session = begun(store, [("topic", ["caf\u00e9", "delivery"]), "fraud"])
+    cells = "item,topic,fraud\n0,cafe\u0301,yes\n1,None,no\n2,nan,nan\n3,delivery,\n"
+    answers = read_answers(cells.encode(), session, "csv")
+    assert answers.labels == {"topic": [(0, "caf\u00e9"), (3, "delivery")], "fraud": [(0, "yes"), (1, "no")]}
+    with pytest.raises(InputError, match="has the label 'None', and no class is called so"):
+        read_answers(b"item,topic,fraud\n0,lost,yes\n1,None,no\n", session, "csv")
+    # what we wrote ourselves has empty cells in their place
+    named = begun(store, [("topic", ["nan", "None"]), "fraud"], name="named")
+    for item, label in enumerate(("nan", "None", "nan")):
+        named.items.label(item, label)
+    for format in ("csv", "jsonl", "parquet", "xlsx"):
+        data = export_labels(named, format, "questions")
+        other = begun(store, [("topic", ["yes", "no"]), "fraud"], name=f"other {format}")
+        assert dict(read_answers(data, other, format).labels["topic"]) == dict(named.state.labels)
+
+
 def test_a_list_answers_no_switch_that_the_file_never_lists(store):
     for format, data in (
         ("csv", b"item,tags\n0,fraud\n1,fraud\n"),

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ ADVICE = "Copy the folder again from where it was made, or delete it and run the
 MAX_DOCUMENT = 64 << 20
 """Most bytes of a JSON document."""
 _FILES, _OWN = "files", "sha256"
+_BLOCK = 1 << 20
 
 
 def json_text(document: Any) -> str:
@@ -161,5 +162,8 @@ def _own(document: Mapping[str, Any]) -> str:
 
 
 def _digest_of(members: Members, name: str) -> str:
+    hasher = sha256()
     with members.opened(name) as file:
-        return file_digest(file, "sha256").hexdigest()
+        while block := file.read(_BLOCK):
+            hasher.update(block)
+    return hasher.hexdigest()
