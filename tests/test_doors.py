@@ -16,8 +16,8 @@ from benchmarks.trials._watch import watched
 from tests.databases import new_project
 from workbench.errors import InputError
 from workbench.exchange.bundles import BundleFolder, labelled_items, read_bundle
-from workbench.exchange.files import json_text, sealed
 from workbench.exchange.imports import import_labels
+from workbench.exchange.manifests import json_text, sealed
 from workbench.exchange.models import load_model
 from workbench.exchange.projects import open_bundle, wanted_by, write_project_bundle
 from workbench.members import FolderMembers, ZipMembers, member_name
@@ -76,7 +76,8 @@ FUNCTIONS = {
     | {"BundleFolder.rounds_kept", "BundleFolder.progress", "_bundle_in"},
     "exchange/auditing.py": {"Audit.decided", "Audit.list_of_checks", "Audit._read", "read_certificate"},
     # pictures are bytes of the pool's own
-    "exchange/files.py": {"sealed", "read_json", "packed", "put", "picture_of"},
+    "exchange/archives.py": {"packed", "put", "picture_of"},
+    "exchange/manifests.py": {"sealed", "read_json"},
     "exchange/language_model.py": {"_Kept.__init__"},  # what it wrote itself, below the program's own folder
     "exchange/models.py": {"load_model"},
     "exchange/projects.py": {"open_bundle", "_rehearse", "_members", "_with_pool", "_pack_pictures"},
@@ -255,7 +256,7 @@ def test_only_plain_listed_members_of_a_bundle_are_read(
         document = json.loads((bundle / "run.json").read_text())
         document["files"]["../outside/rows.csv"] = "0" * 64
         document.pop("sha256")
-        from workbench.exchange.files import _own
+        from workbench.exchange.manifests import _own
 
         (bundle / "run.json").write_text(json_text(document | {"sha256": _own(document)}))
     else:

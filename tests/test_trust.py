@@ -19,7 +19,7 @@ from workbench import cli, registry
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
 from workbench.exchange.bundles import read_bundle
-from workbench.exchange.files import json_text, sealed
+from workbench.exchange.manifests import json_text, sealed
 from workbench.exchange.models import load_model, save_model
 from workbench.policies.registry import find
 from workbench.pools import load_pool

@@ -26,8 +26,8 @@ from benchmarks.trials._watch import watched
 from benchmarks.trials.damaged import damage
 from workbench.errors import InputError
 from workbench.exchange.bundles import BundleFolder, labelled_items, read_bundle
-from workbench.exchange.files import json_text, sealed
 from workbench.exchange.labels import export_labels
+from workbench.exchange.manifests import json_text, sealed
 from workbench.exchange.models import load_model
 from workbench.exchange.projects import open_bundle, wanted_by, write_project_bundle
 from workbench.pools import load_pool

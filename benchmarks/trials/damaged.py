@@ -24,7 +24,7 @@ from benchmarks.trials import Row
 from benchmarks.trials._watch import watched
 from workbench.errors import InputError
 from workbench.exchange.bundles import BundleFolder, labelled_items, read_bundle
-from workbench.exchange.files import json_text, read_json, sealed
+from workbench.exchange.manifests import json_text, read_json, sealed
 from workbench.exchange.models import load_model
 from workbench.pools import feature_map_from_json, load_pool
 from workbench.sessions import RunSpec

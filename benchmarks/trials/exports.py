@@ -254,7 +254,7 @@ def _is_number(cell: str) -> bool:
 
 def _bundle(session: Session, folder: Path) -> None:
     from workbench.exchange.bundles import FORMAT, write_zip
-    from workbench.exchange.files import read_sealed
+    from workbench.exchange.manifests import read_sealed
     from workbench.members import FolderMembers
 
     with tempfile.TemporaryDirectory(dir=folder) as place:

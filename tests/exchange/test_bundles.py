@@ -27,7 +27,7 @@ from workbench.exchange.bundles import (
     read_bundle,
     write_run_bundle,
 )
-from workbench.exchange.files import json_text, sealed
+from workbench.exchange.manifests import json_text, sealed
 from workbench.exchange.models import load_model, save_model
 from workbench.exchange.projects import write_project_bundle
 from workbench.pools import load_pool

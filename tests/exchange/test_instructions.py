@@ -144,9 +144,13 @@ def test_a_bundle_has_them_for_people_and_for_opening(session, tmp_path):
     assert list(told.pictures) == [f"pictures/{name}.png"]
 
 
+@pytest.mark.parametrize("what", ["labels", "questions"])
 @pytest.mark.parametrize("format", ["label-studio", "huggingface"])
-def test_they_go_out_with_labels_and_come_in_again(session, format, tmp_path, capsys):
-    data = export_labels(session, format)
+def test_they_go_out_with_labels_and_come_in_again(session, format, what, tmp_path, capsys):
+    if what == "questions":
+        session.questions.add("urgent")
+        session.question("urgent").items.label(0, "yes")
+    data = export_labels(session, format, what)
     (name,) = session.state.pictures
     told = read_instructions(data, "labels.zip")
     assert told.text.startswith("# Pets") and list(told.pictures) == [f"pictures/{name}.png"]
@@ -155,6 +159,8 @@ def test_they_go_out_with_labels_and_come_in_again(session, format, tmp_path, ca
     other = Session.create(
         session.project.pool["name"], name="other", classes=["cat", "dog"], annotator="ben"
     )
+    if what == "questions":
+        other.questions.add("urgent")
     assert call("import", other.id, file, "--format", format) == 0
     assert "instructions were taken over" in capsys.readouterr().out
     assert other.instructions.latest.text == session.instructions.latest.text and other.state.n_labelled == 2

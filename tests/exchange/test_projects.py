@@ -16,7 +16,7 @@ from tests.pools.test_texts import table
 from workbench.certificates import Promise
 from workbench.errors import InputError
 from workbench.exchange.bundles import write_zip
-from workbench.exchange.files import json_text, sealed
+from workbench.exchange.manifests import json_text, sealed
 from workbench.exchange.projects import is_project_bundle, open_bundle, wanted_by, write_project_bundle
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.checks import Candidates, plan_of

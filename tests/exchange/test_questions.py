@@ -17,7 +17,7 @@ from workbench.exchange.answers import format_of
 from workbench.exchange.imports import plan_import
 from workbench.exchange.labels import export_labels
 from workbench.exchange.projects import open_bundle, write_project_bundle
-from workbench.exchange.questions import Answers, answers_several, read_answers, take_answers
+from workbench.exchange.questions import CARRIED_BY, Answers, answers_several, read_answers, take_answers
 from workbench.sessions import Operation, Session
 from workbench.sessions.operations import SKIPPED
 from workbench.store import Store
@@ -89,7 +89,7 @@ def test_a_bundle_keeps_what_is_about_items_where_it_counts(store, tmp_path):
 
 
 def test_a_bundle_with_two_questions_of_one_name_is_refused(store, tmp_path):
-    from workbench.exchange.files import sealed
+    from workbench.exchange.manifests import sealed
 
     write_project_bundle(tmp_path / "b", answered(store))
     place = tmp_path / "b"
@@ -109,11 +109,12 @@ def labels_of(session):
 
 
 @pytest.mark.parametrize("what", ["questions", "questions-predictions"])
-@pytest.mark.parametrize("format", ["csv", "jsonl", "label-studio", "huggingface"])
+@pytest.mark.parametrize("format", CARRIED_BY)
 def test_all_questions_come_back_from_an_export(store, format, what):
     session = answered(store)
     session.questions.refit()
     data = export_labels(session, format, what)
+    format = format.removesuffix("-bom")
     other = begun(store, name="other")
     assert answers_several(data, other, format)
     take_answers(other, read_answers(data, other, format), "file")
@@ -322,6 +323,23 @@ def test_cells_and_lists_of_several_labels_are_read(store, format, data):
     }
     session.undo()
     assert not any(labels_of(session).values())
+
+
+def test_a_cell_names_a_class_as_in_a_file_of_one_question(store):
+    session = begun(store, [("topic", ["caf\u00e9", "delivery"]), "fraud"])
+    cells = "item,topic,fraud\n0,cafe\u0301,yes\n1,None,no\n2,nan,nan\n3,delivery,\n"
+    answers = read_answers(cells.encode(), session, "csv")
+    assert answers.labels == {"topic": [(0, "caf\u00e9"), (3, "delivery")], "fraud": [(0, "yes"), (1, "no")]}
+    with pytest.raises(InputError, match="has the label 'None', and no class is called so"):
+        read_answers(b"item,topic,fraud\n0,lost,yes\n1,None,no\n", session, "csv")
+    # what we wrote ourselves has empty cells in their place
+    named = begun(store, [("topic", ["nan", "None"]), "fraud"], name="named")
+    for item, label in enumerate(("nan", "None", "nan")):
+        named.items.label(item, label)
+    for format in ("csv", "jsonl", "parquet", "xlsx"):
+        data = export_labels(named, format, "questions")
+        other = begun(store, [("topic", ["yes", "no"]), "fraud"], name=f"other {format}")
+        assert dict(read_answers(data, other, format).labels["topic"]) == dict(named.state.labels)
 
 
 def test_a_list_answers_no_switch_that_the_file_never_lists(store):

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from workbench.cli.operands import Project, Read, Replace, files_kept, parse_settings, project_named
+from workbench.cli.operands import (
+    IdColumn,
+    OfQuestion,
+    Project,
+    Read,
+    Replace,
+    files_kept,
+    parse_settings,
+    project_named,
+)
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +31,7 @@ def verify_file(
     certificate: Annotated[Path, Argument(help="The certificate's JSON.")],
     labels: Annotated[Path, Argument(help="The labels it came with: a table with id, label, source.")],
     column: Annotated[str, Option("--column", help="Column of the labels.")] = "label",
-    id: Annotated[str, Option("--id", help="Column of the ids; without it rows count from 1 on.")] = "id",
+    id: IdColumn = "id",
 ) -> None:
     """Recompute a certificate from it and the labels alone; exit code 0 where it holds, 1 where not."""
     from workbench.certificates import verify
@@ -39,7 +48,7 @@ def audit_file(
     column: Annotated[str, Option("--column", help="That column.")],
     error: Annotated[float, Option(help="Share of wrong labels one can live with.")] = 0.05,
     confidence: Annotated[float, Option(help="Of all attempts at this file together.")] = 0.95,
-    id: Annotated[str, Option("--id", help="Column of the ids; without it rows count from 1 on.")] = "id",
+    id: IdColumn = "id",
     checks: Annotated[
         Path | None,
         Option(
@@ -194,7 +203,7 @@ def finish_project(
         bool, Option("--per-class", help="Certify precision and recall of each class, too.")
     ] = False,
     person: Annotated[str | None, Option(help="Who answers; your login name unless given.")] = None,
-    question: Annotated[str | None, Option(metavar="NAME", help="Of a project that asks several.")] = None,
+    question: OfQuestion = None,
     replace: Replace = False,
 ) -> None:
     """Check at random what the machine would label, and write what it is worth; alone: the checks so far."""

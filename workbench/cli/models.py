@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from workbench.cli.operands import (
     Model,
+    OutTable,
     PoolSet,
     Read,
     Replace,
@@ -33,7 +34,7 @@ _BESIDE = 10  # classes up to which probabilities stand beside the prediction
 def predict(
     file: Annotated[Path, Argument(help="CSV, Parquet, NPY or NPZ with the columns of the pool.")],
     model: Model,
-    out: Annotated[Path | None, Option(help="CSV to write; printed unless given.")] = None,
+    out: OutTable = None,
     probabilities: Annotated[bool, Option("--probabilities", help="Add a column for each class.")] = False,
     read: Read = None,
     replace: Replace = False,
@@ -117,7 +118,7 @@ def score(
     read: Read = None,
     seed: Seed = 0,
     scheduler: Annotated[str | None, Option(help="Address of a Dask scheduler.")] = None,
-    out: Annotated[Path | None, Option(help="CSV to write; printed unless given.")] = None,
+    out: OutTable = None,
     replace: Replace = False,
     trust_code: TrustCode = False,
 ) -> None:

@@ -317,6 +317,8 @@ Guess = Annotated[
 OfQuestion = Annotated[
     str | None, Option("--question", metavar="NAME", help="Of a project that asks several: which one.")
 ]
+IdColumn = Annotated[str, Option("--id", help="Column of the ids; without it rows count from 1 on.")]
+OutTable = Annotated[Path | None, Option("--out", help="CSV to write; printed unless given.")]
 TrustCode = Annotated[
     bool,
     Option("--trust-code", help="Let the file name code (package.module:name), which then runs."),

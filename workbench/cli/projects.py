@@ -183,7 +183,6 @@ def import_project(
     """Take labels made elsewhere into a project."""
     from workbench.exchange.answers import format_of
     from workbench.exchange.imports import plan_import
-    from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several
 
     session = session_of(project, question)
@@ -210,8 +209,7 @@ def import_project(
     if (plan.differ or (plan.classes and session.classes)) and not yes:
         _confirmed("Take them in?", "Labels would change, or classes are new. Nothing was imported")
     labels = plan.labels(leave_out_unknown=leave_out)
-    if take_instructions(session, data, form):
-        print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")
+    _take_instructions(session, data, form)
     before = session.state.n_labelled
     session.items.import_labels(labels, file.name, corrects=True)
     state = session.state
@@ -228,6 +226,14 @@ def _confirmed(question: str, refusal: str) -> None:
     if not sys.stdin.isatty():
         raise InputError(f"{refusal}; --yes goes on.")
     typer.confirm(question, abort=True)
+
+
+def _take_instructions(session: Session, data: bytes, form: str) -> None:
+    """Begin with what a file of labels says of how to label, and say so."""
+    from workbench.exchange.instructions import take_instructions
+
+    if take_instructions(session, data, form):
+        print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")
 
 
 def _check_known(unknown: Sequence[str], leave_out: bool) -> None:
@@ -269,6 +275,7 @@ def _import_answers(
             print("No yes / no question is called: " + ", ".join(answers.strange[:20]))
         return
     _check_known(answers.unknown, leave_out)
+    _take_instructions(session, data, form)
     counts, _ = take_answers(session, answers, file.name)
     print(
         f"{session.project.name}: newly labelled {', '.join(f'{n:,} {name}' for name, n in counts.items())}"

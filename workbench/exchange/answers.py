@@ -20,7 +20,7 @@ from workbench.pools.formats.jsons import MAX_PERSON, By, annotations_of, answer
 from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import found_by_path
 from workbench.pools.tables.uses import COLUMNS as EXPORTED
-from workbench.pools.tables.uses import TAKEN
+from workbench.pools.tables.uses import TAKEN, is_of_ours
 from workbench.reading import cut, json_lines, letters, listed, parse_json, valid_text
 
 _FRAMES = ("csv", "xlsx", "arrow", "arff", "stata", "sas")
@@ -140,7 +140,12 @@ def rows_of(data: bytes, format: str) -> Rows:
         return records
     cells = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     rows = (Row(f"Row {n} of the file", row, row, _by(row)) for n, row in enumerate(cells, start=1))
-    return Rows(rows, tuple(columns), not is_coded and "status" not in columns, notes=notes)
+    return Rows(rows, tuple(columns), not is_coded and _may_mark(columns), notes=notes)
+
+
+def _may_mark(columns: Iterable[str]) -> bool:
+    """True if a text in these columns may stand for no label; in what we wrote such cells are empty."""
+    return "status" not in columns and not is_of_ours([*columns])
 
 
 def _by(row: Mapping[str, Any]) -> By | None:
@@ -379,7 +384,7 @@ def _objects(data: bytes) -> Rows:
     first = list(islice(rows, 1_000))
     columns = tuple(dict.fromkeys(name for row in first for name in row.cells))
     notes = [f"Prodigy's sessions without a name count as one person: {listed(unnamed)}."] if unnamed else ()
-    return Rows(chain(first, rows), columns, "status" not in columns, notes=notes)
+    return Rows(chain(first, rows), columns, _may_mark(columns), notes=notes)
 
 
 def read_tasks(data: bytes) -> list[dict[str, Any]]:

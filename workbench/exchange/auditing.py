@@ -32,7 +32,7 @@ from workbench.csv_writing import csv_text, plain_cell
 from workbench.documents.certificates import AuditDocument
 from workbench.documents.checking import checked
 from workbench.errors import InputError
-from workbench.exchange.files import json_text
+from workbench.exchange.manifests import json_text
 from workbench.members import FolderMembers
 from workbench.pools import read_rows
 from workbench.pools.cells import read_texts

@@ -26,7 +26,8 @@ from workbench.csv_writing import csv_text, plain_cell
 from workbench.documents import runs as documents
 from workbench.documents.checking import checked
 from workbench.errors import InputError
-from workbench.exchange.files import ADVICE, Sealed, json_text, packed, put, read_json, read_sealed, sealed
+from workbench.exchange.archives import packed, put
+from workbench.exchange.manifests import ADVICE, Sealed, json_text, read_json, read_sealed, sealed
 from workbench.exchange.models import kept_of_pool, save_model
 from workbench.members import FolderMembers
 from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -188,14 +188,14 @@ def _matched(
     choices: dict[int, list[Choice]] = {}
     wheres: dict[int, str] = {}
     unknown: list[str] = []
-    mark: tuple[str, str] | None = None
+    mark: tuple[str, Mark] | None = None
     for n, row in enumerate(rows.rows, start=1):
         if n > MAX_LABELS:
             raise InputError(f"The file holds more than {MAX_LABELS:,} labels; import it in parts.")
-        name = _class_name(row.where, _said(row, column), known_classes, rows.marks)
+        name = class_name(row.where, _said(row, column), known_classes, rows.marks)
         if name is None:
             continue
-        if isinstance(name, _Mark):
+        if isinstance(name, Mark):
             mark = mark or (row.where, name)
             continue
         item, text = places.item(row)
@@ -213,15 +213,31 @@ def _matched(
             f"Pool {pool.name!r} has no item {quoted(unknown, 5, quote=False)}. Nothing was imported."
         )
     votes = file_votes(choices, wheres)
-    if mark is not None and not {*known_classes.values()}.issuperset(labels.values()):
+    check_mark(mark, known_classes, labels.values())
+    if not (labels or votes or unknown):
+        raise InputError("The file holds no labels.")
+    return [*labels.items(), *votes]
+
+
+def check_mark(
+    mark: tuple[str, Mark] | None, known_classes: Mapping[str, str], labels: Iterable[str]
+) -> None:
+    """Refuse a mark where the labels beside it are of new classes too: it may be one of them.
+
+    Args:
+        mark: the first one of a file, behind what messages call its row.
+        known_classes: letters -> name of the classes.
+        labels: all others of the file.
+
+    Raises:
+        InputError: it may be either.
+    """
+    if mark is not None and not {*known_classes.values()}.issuperset(labels):
         raise InputError(
             f"{mark[0]} has the label {cut(str(mark[1]))}, and no class is called so. Where it means that "
             "there is no label, leave the cell empty; where it is a class, add it to the project first. "
             "Nothing was imported."
         )
-    if not (labels or votes or unknown):
-        raise InputError("The file holds no labels.")
-    return [*labels.items(), *votes]
 
 
 def file_votes(
@@ -245,7 +261,7 @@ def file_votes(
     return [vote if any(vote[2:]) else vote[:2] for vote in votes]
 
 
-class _Mark(str):
+class Mark(str):
     """A text that may stand for no label, or be the name of a class that nobody knows yet."""
 
 
@@ -261,8 +277,18 @@ def _said(row: Row, column: str) -> Any:
     return labels[0] if labels else None
 
 
-def _class_name(where: str, label: Any, known_classes: Mapping[str, str], marks: bool) -> str | None:
-    """The class a row names, or None where it names none."""
+def class_name(where: str, label: Any, known_classes: Mapping[str, str], marks: bool) -> str | None:
+    """The class that a cell names, None where it names none, or a `Mark`.
+
+    Args:
+        where: what messages call its row.
+        label: what the cell holds.
+        known_classes: letters -> name of the classes.
+        marks: as of `Rows`.
+
+    Raises:
+        InputError: what is no name of a class.
+    """
     if isinstance(label, bool) or not isinstance(label, str | int | float | None):
         raise InputError(
             f"{where} has the label {cut(label)}, which is no name of a class. Write the name as a text."
@@ -278,7 +304,7 @@ def _class_name(where: str, label: Any, known_classes: Mapping[str, str], marks:
         return name
     if not name or (name == "-1" and (known_classes or not is_text)) or (not is_text and name in UNLABELLED):
         return None
-    return _Mark(name) if name in UNLABELLED else name
+    return Mark(name) if name in UNLABELLED else name
 
 
 ALIKE = 0.66

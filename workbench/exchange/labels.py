@@ -18,12 +18,11 @@ import numpy as np
 from workbench.csv_writing import FORMULA, csv_lines
 from workbench.errors import InputError
 from workbench.exchange.answers import TAGS
-from workbench.exchange.files import (
+from workbench.exchange.archives import (
     CARD,
     SHOWN_BY,
     FileNames,
     data_url,
-    json_text,
     not_taken,
     octets_of,
     packed,
@@ -33,6 +32,7 @@ from workbench.exchange.files import (
     put_parquet,
 )
 from workbench.exchange.instructions import instruction_files
+from workbench.exchange.manifests import json_text
 from workbench.exchange.questions import PREDICTED, QUESTIONS, AnswerRows
 from workbench.exchange.rows import (
     CARRIED_BY,
@@ -195,7 +195,7 @@ def _write_csv(out: IO[bytes], session: Any, rows: Any) -> None:
     text.detach()
 
 
-def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows) -> None:
     """One sheet of Excel: numbers are numbers, and every text is one, however it begins."""
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
@@ -285,12 +285,12 @@ def _arrow(chunk: Sequence[Mapping[str, Any]], schema: pyarrow.Schema) -> pyarro
     return pa.table(columns, schema=schema)
 
 
-def _write_parquet(out: IO[bytes], session: Any, rows: LabelRows | _History) -> None:
+def _write_parquet(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows | _History) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     kinds = [(name, pa.int64() if name == "event" else pa.string()) for name in HISTORY_COLUMNS]
-    schema = _schema(rows) if isinstance(rows, LabelRows) else pa.schema(kinds)
+    schema = pa.schema(kinds) if isinstance(rows, _History) else _schema(rows)
     with pq.ParquetWriter(out, schema) as writer:
         for chunk in chain(rows.chunks(), [[]]):
             writer.write_table(_arrow([flat(row) for row in chunk], schema))

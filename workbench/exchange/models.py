@@ -15,7 +15,7 @@ from workbench.classifiers.latent import Latent
 from workbench.documents.checking import checked
 from workbench.documents.runs import BegunWith, Model
 from workbench.errors import InputError
-from workbench.exchange.files import ADVICE, json_text, read_sealed, sealed
+from workbench.exchange.manifests import ADVICE, json_text, read_sealed, sealed
 from workbench.guesses import SavedGuesses
 from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json

@@ -18,6 +18,7 @@ from workbench.documents.checking import checked
 from workbench.documents.projects import EventLine, Project, ProjectBundle, QuestionBeside, check_event
 from workbench.documents.runs import StoredRound
 from workbench.errors import InputError
+from workbench.exchange.archives import packed, put
 from workbench.exchange.bundles import (
     CODE_BOOK,
     FORMAT,
@@ -28,8 +29,8 @@ from workbench.exchange.bundles import (
     project_events_csv,
     write_files,
 )
-from workbench.exchange.files import ADVICE, MAX_DOCUMENT, Sealed, json_text, packed, put, read_sealed, sealed
 from workbench.exchange.instructions import instruction_files
+from workbench.exchange.manifests import ADVICE, MAX_DOCUMENT, Sealed, json_text, read_sealed, sealed
 from workbench.exchange.models import save_model_of
 from workbench.exchange.rows import label_table
 from workbench.members import FolderMembers, Members, ZipMembers

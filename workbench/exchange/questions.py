@@ -10,13 +10,13 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
-from workbench.exchange.imports import file_votes
+from workbench.exchange.imports import Mark, check_mark, class_name, file_votes
 from workbench.exchange.rows import RowsOut, number_cells, own_cells
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.jsons import By, Choice
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.tables.uses import COLUMNS, TAKEN
-from workbench.reading import cut, listed, reading, valid_texts
+from workbench.reading import cut, letters, listed, reading, valid_texts
 from workbench.sessions.operations import made_id
 from workbench.sessions.questions import NO, YES
 from workbench.store import YES_NO, Event, FileVote
@@ -28,7 +28,8 @@ QUESTIONS = "questions"
 """What an export holds that has a column for each question."""
 PREDICTED = "questions-predictions"
 """The same of every item, with prediction and confidence of each question that has a model."""
-CARRIED_BY = ("csv", "jsonl", "label-studio", "huggingface")
+_TABLES = ("csv", "csv-bom", "xlsx", "parquet")
+CARRIED_BY = (*_TABLES, "jsonl", "label-studio", "huggingface")
 """Formats of such exports."""
 READ_FROM = ("csv", "xlsx", "jsonl", "parquet", "label-studio", "huggingface")
 """Formats of files that answer several questions."""
@@ -43,9 +44,9 @@ class AnswerRows(RowsOut):
 
     Args:
         session: of any question of the project.
-        format: one of `CARRIED_BY`. In CSV the column `tags` lists the yes / no questions that were answered
-            with yes, with ";" between them; in the others it is a list, empty where all of them were answered
-            with no, and missing where none was answered. JSON lines say true and false.
+        format: one of `CARRIED_BY`. In tables the column `tags` lists the yes / no questions that were
+            answered with yes, with ";" between them; in the others it is a list, empty where all of them were
+            answered with no, and missing where none was answered. JSON lines say true and false.
         predicted: whether every item has a row, with the predictions of the questions that have a model.
 
     Attributes:
@@ -104,7 +105,7 @@ class AnswerRows(RowsOut):
         answers: dict[str, Any] = {name: labels.get(item) for name, labels in self._labels.items()}
         answered = [name for name in self.switches if answers[name] is not None]
         tags: Any = [name for name in answered if answers[name] == YES] if answered else None
-        if self._format == "csv" and answered:
+        if self._format in _TABLES and answered:
             tags = ";".join(tags)
         if self._format == "jsonl":
             answers |= {name: answers[name] == YES for name in answered}
@@ -199,6 +200,12 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     answers = Answers()
     kinds = {question.question: question.kind for question in session.questions.every if not question.aside}
     switches = [name for name, kind in kinds.items() if kind == YES_NO]
+    known_classes = {
+        name: {letters(title): title for title in session.question(name).classes}
+        for name, kind in kinds.items()
+        if kind != YES_NO
+    }
+    marks: dict[str, tuple[str, Mark]] = {}
     votes: dict[str, dict[int, list[Choice]]] = {name: {} for name in kinds}
     wheres: dict[int, str] = {}
     strange: dict[str, None] = {}
@@ -226,7 +233,11 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
                 answers.unknown.append(key)
                 continue
             row_answers = {
-                name: _answer(row[name], kinds[name], name, where) for name in kinds if name in row
+                name: _yes_or_no(row[name], name, where)
+                if name in switches
+                else class_name(where, _alone(row[name], name, where), known_classes[name], rows.marks)
+                for name in kinds
+                if name in row
             }
             for column in (name for name in LISTS if name in row and name not in kinds):
                 tags = _tags(row[column], where, switches)
@@ -244,11 +255,16 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
                 else:
                     unnamed.append((item, key, entry, free_switches.difference(tags)))
             for name, answer in row_answers.items():
-                if answer is not None:
+                if isinstance(answer, Mark):
+                    marks.setdefault(name, (where, answer))
+                elif answer is not None:
                     add(name, item, answer, key, entry)
         for item, key, entry, names in unnamed:
             for name in names & offered:
                 add(name, item, NO, key, entry)
+        for name, classes in known_classes.items():
+            labels = (choice.label for choices in votes[name].values() for choice in choices)
+            check_mark(marks.get(name), classes, labels)
         phrases = {name: f", question {name!r}," for name in votes}
         answers.labels = {name: file_votes(of_item, wheres, phrases[name]) for name, of_item in votes.items()}
     answers.strange = list(strange)
@@ -294,26 +310,25 @@ def take_answers(session: Session, answers: Answers, source: str) -> tuple[dict[
     return session.log.together(work, whole=True)
 
 
-def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
-    """The class that a cell says; None where it says nothing."""
+def _alone(cell: Any, name: str, where: str) -> Any:
+    """The one answer of a cell, also of a list of one."""
     if isinstance(cell, bool):
-        cell = YES if cell else NO
+        return YES if cell else NO
+    if isinstance(cell, list) and len(cell) == 1:
+        return _alone(cell[0], name, where)
     if isinstance(cell, list) or not isinstance(cell, str | int | float | None):
-        if isinstance(cell, list) and len(cell) == 1:
-            return _answer(cell[0], kind, name, where)
         raise InputError(f"{where} says {cut(cell)} of {name!r}, which has one answer.")
-    text = plain_text(cell).strip()
-    if (
-        not text
-        or (not isinstance(cell, str) and text in UNLABELLED)
-        or (kind == YES_NO and text in UNLABELLED)
-    ):
-        return None
-    if kind != YES_NO:
-        return text
+    return cell
+
+
+def _yes_or_no(cell: Any, name: str, where: str) -> str | None:
+    """The answer of a cell to a yes / no question; None where it says nothing."""
+    text = plain_text(_alone(cell, name, where)).strip()
     lower = text.lower()
     if lower in _SAID_YES or lower in _SAID_NO:
         return YES if lower in _SAID_YES else NO
+    if not text or text in UNLABELLED:
+        return None
     raise InputError(f"{where} says {cut(text)} of {name!r}, which is answered by yes or no.")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Floats
-from workbench.exchange.files import json_text
+from workbench.exchange.manifests import json_text
 from workbench.metrics import paired_counts, wilcoxon_p
 from workbench.papers.reproduce import Context, Report, available, short
 from workbench.studies.fits import POKER, opened, split_arrays

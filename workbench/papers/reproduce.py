@@ -26,7 +26,7 @@ from workbench import work
 from workbench.arrays import Floats
 from workbench.csv_writing import csv_text
 from workbench.errors import Cancelled, InputError
-from workbench.exchange.files import json_text
+from workbench.exchange.manifests import json_text
 from workbench.pools.datasets import known
 from workbench.pools.datasets.catalogue import catalogue
 from workbench.progress import OnProgress, duration, quiet

@@ -22,7 +22,7 @@ from workbench.documents.checking import Names, Word, checked_settings, plain
 from workbench.documents.runs import RunSettings
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
-from workbench.exchange.files import json_text
+from workbench.exchange.manifests import json_text
 from workbench.members import FolderMembers
 from workbench.pools.formats.files import File
 from workbench.pools.pool import Pool

@@ -555,6 +555,7 @@ def labels_taken_in(
     if not column and answers_several(data, session, kind):
         answers = read_answers(data, session, kind)
         report(0.7, "taking them in")
+        take_instructions(session, data, kind)
         counts, event = take_answers(session, answers, name)
         return sum(counts.values()), None if event is None else event.id
     pairs = plan_import(data, session, kind, column).labels(**chosen)
