@@ -186,7 +186,8 @@ def guess(
     if add or off:
         guesses = [{**entry, "on": False} if entry["source"] in (off or ()) else entry for entry in entries]
         session.guesses.change([*guesses, *(entry for entry in add if entry not in sources)])
-    n = 0 if session.model is None else session.model.n_labelled
+    model_now = session.model
+    n = 0 if model_now is None else model_now.n_labelled
     takes = takes_guess(session.settings["classifier"])
     rows = [
         (

@@ -37,7 +37,8 @@ def label_frame(session: Session | StoredLabels, what: str = "labels") -> pd.Dat
     """
     import pandas as pd
 
-    rows = LabelRows(session, what, typed=True)
+    with session.log.snapshot():
+        rows = LabelRows(session, what, typed=True)
     return pd.DataFrame(list(rows), columns=rows.columns).set_index("item")
 
 

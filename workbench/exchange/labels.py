@@ -138,14 +138,6 @@ def write_labels(
         raise InputError(
             f"{title} for images, and pool {session.pool.name!r} is a {session.pool.kind}. Use csv or jsonl."
         )
-    if what in (QUESTIONS, PREDICTED):
-        if isinstance(session, StoredLabels):
-            raise InputError("All questions are exported with the pool, and the pool is not at hand.")
-        rows: Any = AnswerRows(session, format, what == PREDICTED)
-    elif what == HISTORY:
-        rows = _History(session, format)
-    else:
-        rows = LabelRows(session, what, typed=format in TYPED)
     writers: dict[str, Callable[[IO[bytes], Any, Any], None]] = {
         "csv": _write_csv,
         "xlsx": _write_xlsx,
@@ -157,9 +149,19 @@ def write_labels(
         "folders": _write_folders,
         "coco": _write_coco,
     }
-    if format == "csv-bom":
-        out.write(BOM_UTF8)
-    writers[format.removesuffix("-bom")](out, session, rows)
+    rows: Any
+    with session.log.snapshot():  # all of it is of one moment
+        if what in (QUESTIONS, PREDICTED):
+            if isinstance(session, StoredLabels):
+                raise InputError("All questions are exported with the pool, and the pool is not at hand.")
+            rows = AnswerRows(session, format, what == PREDICTED)
+        elif what == HISTORY:
+            rows = _History(session, format)
+        else:
+            rows = LabelRows(session, what, typed=format in TYPED)
+        if format == "csv-bom":
+            out.write(BOM_UTF8)
+        writers[format.removesuffix("-bom")](out, session, rows)
     return len(rows.items)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,10 @@ class StoredLabels:
     def log(self) -> StoredLabels:
         """Itself: its events are all of the project's, as those of `Session.log`."""
         return self
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """As that of `Session.log`: these are of one moment."""
+        return nullcontext()
 
 
 class RowsOut:
@@ -316,7 +321,8 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         set ("evaluation" for items never trained on); item (position). Of skipped and
         unsure items person and time say who said so.
     """
-    return list(LabelRows(session, what))
+    with session.log.snapshot():
+        return list(LabelRows(session, what))
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:

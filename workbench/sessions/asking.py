@@ -27,7 +27,7 @@ from workbench.sessions.drawing import (
     generator,
 )
 from workbench.sessions.fitted_model import asking_policy
-from workbench.sessions.people import Answers, ItemConsensus, item_consensus
+from workbench.sessions.people import AnswerModel, ItemConsensus, item_consensus
 from workbench.store import AskRecord, ProjectState
 from workbench.store.fold_items import person_of
 from workbench.store.layered_mapping import changed_keys
@@ -156,7 +156,7 @@ class Questions:
         if overlap:
             draws = generator(self.seed, 0, OVERLAP).random(len(pool))
             self._shared = draws < (1.0 if self._by_worth else overlap)
-        self._answers = Answers(0)
+        self._answer_model = AnswerModel(0)
         self._cold: Ints | None = None
         self._spreading = Lock()
         self._consensus: tuple[int, ItemConsensus | None] | None = None
@@ -403,20 +403,20 @@ class Questions:
         among = first[:AMONG]
         if len(state.keys) > 1 and among:
             # where one more answer is worth most; of equal ones the oldest
-            answers = self._what_people_say(state)
-            q = answers.posteriors(state, among, first)
-            order = np.argsort(-worth_asking(q, answers.confusion(annotator)).round(6), kind="stable")
+            model = self._answer_model_of(state)
+            q = model.posteriors(state, among, first)
+            order = np.argsort(-worth_asking(q, model.confusion(annotator)).round(6), kind="stable")
             among = [among[place] for place in order.tolist()]
         yield from among
         yield from first[AMONG:]
         yield from items
 
-    def _what_people_say(self, state: ProjectState) -> Answers:
-        """Model of their answers; what they say of an item is kept while it stays the same."""
-        together = self._people(state)
-        if self._answers.n_classes != len(state.keys) or self._answers.together is not together:
-            self._answers = Answers(len(state.keys), together)
-        return self._answers
+    def _answer_model_of(self, state: ProjectState) -> AnswerModel:
+        """Model of people's answers; what they say of an item is kept while it stays the same."""
+        together, model = self._people(state), self._answer_model
+        if model.n_classes != len(state.keys) or model.together is not together:
+            model = self._answer_model = AnswerModel(len(state.keys), together)
+        return model
 
     def _worth_again(
         self, state: ProjectState, annotator: str, exclusions: set[int], published: Published | None
@@ -427,9 +427,10 @@ class Questions:
         items = [i for i in self._unlabelled_by(annotator, state) if i not in exclusions][-WEIGHED:]
         if not items:
             return []
-        q = self._what_people_say(state).posteriors(state, items)
+        model = self._answer_model_of(state)
+        q = model.posteriors(state, items)
         doubtful = np.argsort(q.max(axis=1), kind="stable")[:AMONG]
-        gain = LABEL_COUNTS * worth_asking(q[doubtful], self._answers.confusion(annotator))
+        gain = LABEL_COUNTS * worth_asking(q[doubtful], model.confusion(annotator))
         order = np.argsort(-gain.round(6), kind="stable")
         return [(float(gain[at]), items[int(doubtful[at])]) for at in order.tolist() if gain[at] > 1e-6]
 
@@ -438,15 +439,17 @@ class Questions:
         p = published.model.quick_probabilities(item)
         if p is None:
             p = np.full(len(published.keys), 1 / len(published.keys))
-        answers = self._answers if len(p) == self._answers.n_classes else Answers(len(p))
-        return float(worth_asking(p[None], answers.confusion(annotator))[0])
+        model = self._answer_model
+        if model.n_classes != len(p):
+            model = AnswerModel(len(p))
+        return float(worth_asking(p[None], model.confusion(annotator))[0])
 
     def _people(self, state: ProjectState) -> ItemConsensus | None:
         """Figures of people; of a while ago, as everybody waits for whoever asks."""
-        n = state.n_shared
-        if self._consensus is None or not self._consensus[0] <= n <= 1.1 * self._consensus[0] + 20:
-            self._consensus = n, item_consensus(state)
-        return self._consensus[1]
+        n, known = state.n_shared, self._consensus
+        if known is None or not known[0] <= n <= 1.1 * known[0] + 20:
+            known = self._consensus = n, item_consensus(state)
+        return known[1]
 
     def cold_items(self) -> Ints:
         """Items to be asked before a model can say better: spread over the pool, then apart from others."""

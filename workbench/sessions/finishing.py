@@ -57,13 +57,14 @@ class Checks(Part):
         Raises:
             InputError: no model yet, no such column, or nothing left to label.
         """
+        with self._session.log.snapshot():
+            return self._of_model() if of == MODEL else self._of_column(of, self._unlabelled())
+
+    def _of_model(self) -> Candidates:
         session = self._session
-        state = session.state
-        if of != MODEL:
-            return self._of_column(of, self._unlabelled())
-        items, published = self._of_model()
+        items, published = self._left_to_model()
         p = published.model.probabilities_at(items)
-        measured, truth = session.fits.held_out(state)
+        measured, truth = session.fits.held_out()
         q = published.model.probabilities_at(measured) if measured.size else np.empty((0, p.shape[1]))
         calibration = q.max(axis=1), q.argmax(axis=1) != truth
         return _surest_first(
@@ -72,7 +73,8 @@ class Checks(Part):
 
     def n_candidates(self, of: str = MODEL) -> int:
         """Number of `candidates`, for which no model predicts; the same errors."""
-        return len(self._of_model()[0] if of == MODEL else self.candidates(of).items)
+        with self._session.log.snapshot():
+            return len(self._left_to_model()[0] if of == MODEL else self.candidates(of).items)
 
     def _unlabelled(self) -> Ints:
         """Items of the pool that no person has labelled."""
@@ -81,9 +83,9 @@ class Checks(Part):
         open_[items_and_codes(codes)[0]] = False
         return pool.trainable[open_[pool.trainable]]
 
-    def _of_model(self) -> tuple[Ints, Published]:
+    def _left_to_model(self) -> tuple[Ints, Published]:
         """Items that the model would label, and its predictions."""
-        published = self._session.fits.published(self._session.state)
+        published = self._session.fits.published()
         if published is None:
             raise InputError("There is no model to label the rest: label items of two classes first.")
         items = self._unlabelled()
@@ -202,13 +204,10 @@ class Checks(Part):
         Raises:
             InputError: as `candidates`.
         """
-        now, frozen = self.candidates(), finish.frozen
-        codes = dict(zip(now.items.tolist(), now.codes.tolist(), strict=True))
-        return [
-            item
-            for item in machine_part(finish, self._session.state)
-            if now.keys[codes[item]] != frozen.key(frozen.place_of[item])
-        ]
+        with self._session.log.snapshot():
+            now, labels = self.candidates(), machine_part(finish, self._session.state)
+        frozen, codes = finish.frozen, dict(zip(now.items.tolist(), now.codes.tolist(), strict=True))
+        return [item for item in labels if now.keys[codes[item]] != frozen.key(frozen.place_of[item])]
 
     def next(self) -> Ask | None:
         """The next check of this annotator, leased to them; None where nothing is left to check."""

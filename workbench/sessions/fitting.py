@@ -186,7 +186,6 @@ class Fits:
         self._project = project
         self._questions = questions
         self.guesses = Guesses(project.pool)
-        self._published: Published | None = None
         self._tried = -1
         self._epoch = project.log.epoch
         self._elsewhere = 0
@@ -204,25 +203,24 @@ class Fits:
         self.problem = ""
 
     def published(self, state: ProjectState | None = None) -> Published | None:
-        """The newest fit, also one of another process; None before the first."""
+        """The newest fit, also one of another process; None before the first. Within a snapshot one."""
         state = self._project.state() if state is None else state
         newest = int(state.rounds[-1]["number"]) if state.rounds else -1
-        fit = self._published
-        if fit is not None and fit.model.number >= newest and self._epoch == self._project.log.epoch:
-            return self._in_use(fit, state)  # without waiting for whoever takes up another
+        log = self._project.log
+        fit = log.fit(self._project.id)
         # others wait for this transaction; or whoever has another one made takes it up
-        waits = self._project.log.is_writing or self._elsewhere
-        if waits and self._epoch == self._project.log.epoch:
-            return self._in_use(fit, state)
+        waits = log.is_writing or self._elsewhere
+        if self._epoch == log.epoch and (waits or newest <= _number_of(fit)):
+            return self._in_use(fit, state)  # without waiting for whoever takes up another
         with self._restoring:
-            if self._epoch != self._project.log.epoch:  # what was fitted to another log
-                self._published, self._tried, self._epoch = None, -1, self._project.log.epoch
-                self._unsaved = None
-            present = self._published
-            if newest > max(self._tried, -1 if present is None else present.model.number):
+            if self._epoch != log.epoch:  # what was fitted to another log
+                self._take_up(None)
+                self._tried, self._epoch, self._unsaved = -1, log.epoch, None
+            if newest > max(self._tried, _number_of(self.present)):
                 self._restore()
                 self._tried = newest  # not where the database was out of reach: it is looked at again
-            fit = self._published
+            fit = self.present
+            self._take_up(fit)
         return self._in_use(fit, state)
 
     def _in_use(self, fit: Published | None, state: ProjectState) -> Published | None:
@@ -233,7 +231,10 @@ class Fits:
     @property
     def present(self) -> Published | None:
         """The newest fit that was taken up so far; never reads a stored one, so it takes no time."""
-        return self._published
+        return self._project.log.fits.get(self._project.id)
+
+    def _take_up(self, fit: Published | None) -> None:
+        self._project.log.take_up(self._project.id, fit)
 
     @property
     def fitted_with(self) -> Mapping[str, Any]:
@@ -275,11 +276,11 @@ class Fits:
 
     def _is_apart(self, state: ProjectState, published: Published) -> bool:
         """Tell whether the model has learnt from a copy of an item that is measured on by now."""
-        key = (published, state.evaluation)
-        if self._apart is None or any(a is not b for a, b in zip(self._apart[0], key, strict=True)):
+        key, known = (published, state.evaluation), self._apart
+        if known is None or any(a is not b for a, b in zip(known[0], key, strict=True)):
             copies = self._project.twins.spread(state.evaluation)
-            self._apart = key, any(item in published.training for item in copies)
-        return self._apart[1]
+            known = self._apart = key, any(item in published.training for item in copies)
+        return known[1]
 
     @contextmanager
     def made_elsewhere(self) -> Iterator[None]:
@@ -306,12 +307,12 @@ class Fits:
         """
         number = made.number
         with self._restoring:
-            present = self._published
-            if present is not None and present.model.number >= number:
+            present = self.present
+            if _number_of(present) >= number:
                 return False
             self._restore(made, ready)
             self._tried = max(self._tried, number)
-            if self._published is present:
+            if self.present is present:
                 raise InputError(self.problem or f"Round {number} is not stored any more.")
             if number % _ROUNDS_BETWEEN == 0:
                 give_back()
@@ -320,9 +321,9 @@ class Fits:
     def refit(self, annotator: str, callback: FitCallback | None = None) -> Round | None:
         """See `Session.refit`."""
         with self._refitting:
-            if self._unsaved is not None:
+            if (unsaved := self._unsaved) is not None:
                 # a fit that the database had no room or no time for: it is saved first, not made again
-                stored_round = self._publish(*self._unsaved)
+                stored_round = self._publish(*unsaved)
                 self._unsaved = None
                 if not self.is_stale():
                     return stored_round
@@ -380,7 +381,7 @@ class Fits:
             utilities: Floats = np.full(len(project.pool), np.nan)
             if turn.answer is not None:
                 queue, utilities = turn.answer.indices, turn.answer.utilities
-            self._unsaved = (
+            unsaved = self._unsaved = (
                 finished,
                 Published(
                     turn.model, training, state.keys, inputs, queue, utilities, state.merged, state.learnable
@@ -388,7 +389,7 @@ class Fits:
                 state,
                 annotator,
             )
-            stored_round = self._publish(*self._unsaved)
+            stored_round = self._publish(*unsaved)
             self._unsaved = None
             return stored_round
 
@@ -449,11 +450,10 @@ class Fits:
         Nothing of the test split, which may come with files of labels: they stay labels and are measured on
         by the pool's own truth. No copy of an item that is measured on; and of other copies one.
         """
-        training = state.training
-        of = (training, state.votes, state.evaluation)
-        if self._learnt is None or any(a is not b for a, b in zip(self._learnt[0], of, strict=True)):
-            self._learnt = (of, self._learnable(state))
-        return self._learnt[1]
+        key, known = (state.training, state.votes, state.evaluation), self._learnt
+        if known is None or any(a is not b for a, b in zip(known[0], key, strict=True)):
+            known = self._learnt = key, self._learnable(state)
+        return known[1]
 
     def _learnable(self, state: ProjectState) -> Mapping[int, int]:
         learnt, twins = training_of(state), self._project.twins
@@ -493,8 +493,8 @@ class Fits:
     def _learner_of(
         self, inputs: Mapping[str, Any], classes: tuple[str, ...], checked: bool = False
     ) -> Learner:
-        key = (inputs["classifier"], inputs["options"], classes, inputs["guess"])
-        if self._learner is None or self._learner[0] != key:
+        key, known = (inputs["classifier"], inputs["options"], classes, inputs["guess"]), self._learner
+        if known is None or known[0] != key:
             self.guesses.remember(self._project.settings())
             learner = Learner(
                 self._project.pool,
@@ -508,8 +508,8 @@ class Fits:
                 common=self._common,
                 checked=checked,
             )
-            self._learner = (key, learner)
-        return self._learner[1]
+            known = self._learner = key, learner
+        return known[1]
 
     def _among(self, state: ProjectState, number: int) -> Ints | None:
         """The items that questions are chosen among in a round."""
@@ -584,8 +584,9 @@ class Fits:
             published = replace(published, model=replace(published.model, number=number))
         _ = published.ranked  # before anybody asks
         with self._restoring:
-            if self._published is None or self._published.model.number < number:
-                self._published, self._tried, self.problem = published, number, ""
+            if _number_of(self.present) < number:
+                self._take_up(published)
+                self._tried, self.problem = number, ""
         if number % _ROUNDS_BETWEEN == 0:
             give_back()
         return finished
@@ -602,7 +603,7 @@ class Fits:
         """
         project = self._project
         snapshot = project.store.rounds.state(project.id)
-        if snapshot is None or (self._published is not None and self._published.model.number >= snapshot[0]):
+        if snapshot is None or _number_of(self.present) >= snapshot[0]:
             return
         number, arrays = snapshot
         record = project.store.rounds.get(project.id, number)
@@ -636,7 +637,7 @@ class Fits:
         votes = str(record.get("votes", ""))
         published = Published(model, training, keys, inputs, queue, utilities, merged, votes)
         _ = published.ranked  # before anybody asks
-        self._published = published
+        self._take_up(published)
 
     def _stored(
         self,
@@ -681,6 +682,11 @@ class Fits:
         if _digest(items, codes) != record["training"]:
             raise InputError(f"The labels of round {record['number']} are not those it was fitted on.")
         return items, codes
+
+
+def _number_of(fit: Published | None) -> int:
+    """Number of a fit's round; -1 of none."""
+    return -1 if fit is None else fit.model.number
 
 
 def _digest(items: Ints, codes: Ints) -> str:

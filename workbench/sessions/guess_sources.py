@@ -35,7 +35,8 @@ class GuessSources(Part):
     def report(self) -> list[SourceReport]:
         """Value of each source: its weight, its accuracy on this project's labels, what it mixes up."""
         session = self._session
-        return report(self.now(), session.state, session.model, session.fits.fitted_with)
+        with session.log.snapshot():
+            return report(self.now(), session.state, session.model, session.fits.fitted_with)
 
     def change(self, sources: Sequence[str | Mapping[str, Any]]) -> Event | None:
         """Start from these guesses and no others, from the next refit on.

@@ -508,9 +508,9 @@ def doubtful_labels(session: Session, of: str) -> Ints:
     Raises:
         InputError: no such column, or labels of one class only.
     """
-    candidates = session.checks.candidates(of)
+    with session.log.snapshot():
+        candidates, state = session.checks.candidates(of), session.state
     place_of = {key: code for code, key in enumerate(candidates.keys)}
-    state = session.state
     people = {
         i: place_of[v.key] for i, v in state.standing.items() if v.key in place_of and i in state.training
     }

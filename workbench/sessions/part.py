@@ -155,7 +155,7 @@ class Log(Part):
         return self._session._project.log.outgrown
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Within the block this thread reads the events once, at first need; a transaction reads as ever."""
+        """Within the block this thread sees one moment, events and fits; see `OpenProject.snapshot`."""
         return self._session._project.log.snapshot()
 
     @retried

@@ -294,7 +294,7 @@ def _is_decided(state: ProjectState, item: int) -> bool:
     return state.standing[item].final or len(votes_since(votes)) < len(votes)
 
 
-class Answers:
+class AnswerModel:
     """Model of how people answer, and what the answers to an item say of its class.
 
     Args:

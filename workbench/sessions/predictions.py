@@ -103,9 +103,8 @@ class Predictions(Part):
         probabilities = published.model.probabilities_kept(rows)
         return lambda item: published.named(state, probabilities[np.searchsorted(rows, item)])
 
-    def _precisions(self) -> dict[str, Precision]:
-        """Class, as it is called now -> how often the published fit was right where it said so."""
-        published, state = self._session.fits.published(), self._session.state
+    def _precisions(self, published: Published | None, state: ProjectState) -> dict[str, Precision]:
+        """Class, as it is called in a state -> how often a published fit was right where it said so."""
         if published is None:
             return {}
         items, truth = self._held_out(state, published)
@@ -124,7 +123,8 @@ class Predictions(Part):
         Args:
             name: of the class, as it is called now.
         """
-        return self._precisions().get(name, Precision(0, 0))
+        precisions = self._precisions(self._session.fits.published(), self._session.state)
+        return precisions.get(name, Precision(0, 0))
 
     def classes(self) -> list[Taken]:
         """The classes of which the published fit takes open items to be, as they are called now.
@@ -152,7 +152,7 @@ class Predictions(Part):
         counts = np.bincount(code, minlength=n_classes)
         sure = np.bincount(code, weights=p.max(axis=1) ** 4, minlength=n_classes)
         rows = zip(published.names(state), counts, sure, strict=True)
-        precisions = self._precisions()
+        precisions = self._precisions(published, state)
         classes = [
             Taken(name, int(n), float(worth), precisions.get(name, Precision(0, 0)))
             for name, n, worth in rows
@@ -184,7 +184,7 @@ class Predictions(Part):
         published = session.fits.published()
         if published is None:
             raise InputError("There is no model yet: label items of two classes first.")
-        precision = self.precision(name)
+        precision = self._precisions(published, session.state).get(name, Precision(0, 0))
         if not precision.bears:
             raise InputError(
                 f"{precision.words(name)} Many are confirmed at once where {LEAST_PRECISION:.0%} or more are."
@@ -212,15 +212,16 @@ class Predictions(Part):
         On the test split where the pool has truth, else on the evaluation set; before 20 items
         `.enough` is False and the error says nothing.
         """
-        return self._evaluation(*self._measured(self._session.fits.published())[:2])
+        published, state = self._session.fits.published(), self._session.state
+        return self._evaluation(*self._measured(published, state)[:2])
 
-    def _measured(self, published: Published | None) -> tuple[Ints, Ints, float]:
+    def _measured(self, published: Published | None, state: ProjectState) -> tuple[Ints, Ints, float]:
         """[n] codes of the measured items, those that a published model gives them, and its mean doubt."""
         none = np.empty(0, dtype=np.int64)
         if published is None:
             return none, none, math.nan
         model = published.model
-        items, truth = self._held_out(self._session.state, published)
+        items, truth = self._held_out(state, published)
         if not items.size:
             return none, none, math.nan
         p = model.probabilities_at(items) if self._is_drawn else model.probabilities_kept(items)
@@ -241,8 +242,8 @@ class Predictions(Part):
     def verdict(self) -> ModelVerdict:
         """Verdict on the published model, by its measured error, its own doubt and its classes."""
         session = self._session
-        state, published = session.state, session.fits.published()
-        truth, codes, doubt = self._measured(published)
+        published, state = session.fits.published(), session.state
+        truth, codes, doubt = self._measured(published, state)
         keys = () if published is None else published.keys
         names = [state.class_names.get(state.resolve(key), key) for key in keys]
         event_ids = (vote.event for vote in state.standing.values() if vote.role == "policy")

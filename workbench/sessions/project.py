@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.arrays import Array
 from workbench.errors import InputError, OutgrownError
@@ -22,6 +22,9 @@ from workbench.sessions.rounds import Round
 from workbench.store import Event, EventFold, ProjectRecord, ProjectState, Store
 from workbench.store.database_errors import was_cut_off
 from workbench.store.log import News, Recorder
+
+if TYPE_CHECKING:
+    from workbench.sessions.published import Published
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,7 @@ class OpenProject:
         outgrown: whether something is stored that was made on a longer pool than this one. From then on
             whoever reads gets an `OutgrownError`; the project has to be opened again.
         epoch: how many times another log was found in the place of the one that was known.
+        fits: question -> its newest fit that this process has taken up; None where what it was is gone.
     """
 
     def __init__(self, store: Store, record: ProjectRecord, n_items: int) -> None:
@@ -84,6 +88,7 @@ class OpenProject:
         self.id = record.family
         self.outgrown = False
         self.epoch = 0
+        self.fits: dict[str, Published | None] = {}
         # of those who write, or fold what another program wrote
         self.lock = threading.RLock()
         self._name, self._n_items = record.name, n_items
@@ -118,16 +123,31 @@ class OpenProject:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Within the block this thread reads the events once, at first need; a transaction reads as ever."""
+        """Within the block this thread sees one moment; a transaction reads the events as ever.
+
+        It sees the fits that are there when it begins, and the events as they are at first need; what these
+        fits were made from is among them.
+        """
         outer = getattr(self._pinned, "on", False)
         if not outer:
-            self._pinned.on, self._pinned.moment = True, None
+            self._pinned.on, self._pinned.moment, self._pinned.fits = True, None, self.fits.copy()
         try:
             yield
         finally:
             self._pinned.on = outer
             if not outer:
-                self._pinned.moment = None
+                self._pinned.moment = self._pinned.fits = None
+
+    def fit(self, question: str) -> Published | None:
+        """The newest fit of a question; within `snapshot`, as it was when that began."""
+        fits = self._pinned.fits if getattr(self._pinned, "on", False) else self.fits
+        return fits.get(question)
+
+    def take_up(self, question: str, fit: Published | None) -> None:
+        """Have everybody see a fit of a question from now on, this thread also within `snapshot`."""
+        self.fits[question] = fit
+        if getattr(self._pinned, "on", False):
+            self._pinned.fits[question] = fit
 
     def fold(self, question: str, begun: int = 0) -> EventFold:
         """The fold of a question's events; for whoever writes.

@@ -110,12 +110,12 @@ def attacked(say: Say, spec: AttackSpec, database: str, project: str | None, fre
     if project is None:
         return attack_experiment(spec, report)
     session = opened(database, project)
-    model = session.model
-    if fresh or model is None:
-        return attack_experiment(spec, report, pool=session.pool)
     items: Ints
     codes: Ints | None
-    items, codes = session.fits.held_out()
+    with session.log.snapshot():
+        model, (items, codes) = session.model, session.fits.held_out()
+    if fresh or model is None:
+        return attack_experiment(spec, report, pool=session.pool)
     if not len(items):
         # nobody knows their classes, so what the model says of the clean image counts as right
         items, codes = np.setdiff1d(session.pool.trainable, model.items), None

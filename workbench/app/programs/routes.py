@@ -160,29 +160,30 @@ def _number(body: Mapping[str, Any], name: str, default: int, limit: int) -> int
 def progress(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """Progress of the project."""
     session = _session(key)
-    state, model = session.state, session.model
-    measured = session.predictions.evaluation
-    return {
-        "name": session.project.name,
-        "question": session.question_name,
-        "questions": {
-            question.question: question.id for question in session.questions.every if not question.aside
-        },
-        "classes": list(session.classes),
-        "labelled": len(state.codes),
-        "items": int(session.pool.trainable.size),
-        "left": session.queue.n_left,
-        "model": None
-        if model is None
-        else {
-            "round": model.number,
-            "labels": model.n_labelled,
-            "classifier": str(session.fits.fitted_with["classifier"]),
-        },
-        "error": {"error": measured.error, "low": measured.low, "high": measured.high, "n": measured.n}
-        if measured.enough
-        else None,
-    }
+    with session.log.snapshot():
+        state, model = session.state, session.model
+        measured = session.predictions.evaluation
+        return {
+            "name": session.project.name,
+            "question": session.question_name,
+            "questions": {
+                question.question: question.id for question in session.questions.every if not question.aside
+            },
+            "classes": list(session.classes),
+            "labelled": len(state.codes),
+            "items": int(session.pool.trainable.size),
+            "left": session.queue.n_left,
+            "model": None
+            if model is None
+            else {
+                "round": model.number,
+                "labels": model.n_labelled,
+                "classifier": str(session.fits.fitted_with["classifier"]),
+            },
+            "error": {"error": measured.error, "low": measured.low, "high": measured.high, "n": measured.n}
+            if measured.enough
+            else None,
+        }
 
 
 def questions(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,7 +264,8 @@ def labels(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
 
     session = _session(key)
     start, limit = _number(body, "start", 0, 1 << 40), _number(body, "limit", 100, MOST_LABELS)
-    rows = LabelRows(session, "labels", start=start, limit=limit)
+    with session.log.snapshot():
+        rows = LabelRows(session, "labels", start=start, limit=limit)
     records = [{name: _plain_deep(value) for name, value in row.items()} for row in rows]
     auditing.exported(session, f"{len(records)} labels by key {key.id}")(_person(key))
     return {"total": rows.n_all, "labels": records}
