@@ -191,9 +191,9 @@ def _sit(
 
 def _begun(url: str, project: str, truth: dict[int, str]) -> None:
     """Wait until the server has learnt from a first label, with its libraries loaded."""
-    from workbench.app.desk import requests
+    from workbench.app.desk import tokens
 
-    headers = {"content-type": "application/json", "x-desk-token": requests.issue(project, "host")}
+    headers = {"content-type": "application/json", "x-desk-token": tokens.issue(project, "host")}
 
     def sync(**body: Any) -> dict[str, Any]:
         connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
@@ -356,7 +356,7 @@ def hall(
         servers = [Server(Path(name), environment).start() for _ in range(n_servers)]
         os.sched_setaffinity(0, cores[:-1] if apart else cores)
         try:
-            from workbench.app.desk import requests
+            from workbench.app.desk import tokens
 
             for server, (project, truth) in zip(servers, made, strict=True):
                 if not cold:
@@ -370,7 +370,7 @@ def hall(
                 for i, one in enumerate(people):
                     project, truth = made[i % n_servers]
                     url = servers[i // n_servers % n_servers].url
-                    token = requests.issue(project, one.name)
+                    token = tokens.issue(project, one.name)
                     sitting.append(seats.submit(_sit, one, url, project, token, truth, times, rate, cold))
                 time.sleep(max(0.0, begin - time.monotonic()))
                 busy = sum(one.seconds for one in servers)

@@ -13,8 +13,6 @@ from workbench.app.lessons import lessons, teaching
 from workbench.app.serving import evaluation
 from workbench.app.shell import downloads, frame, labelling_speed, widgets
 from workbench.app.words.text import (
-    calibration_meaning,
-    calibration_sentence,
     explain,
     one_line,
     plural,
@@ -107,7 +105,7 @@ def run_experiment(name: str) -> None:
             type="primary",
             icon=":material/play_arrow:",
             disabled=active,
-            on_click=teaching.begin,
+            on_click=lessons.start,
             args=(experiment, values),
             help="In the background; kept for everybody on this server",
         )
@@ -121,8 +119,7 @@ def run_experiment(name: str) -> None:
         st.caption("Cancelled; this is how far it came." if job.partial else "Cancelled.")
         if job.partial is not None:
             teaching.draw(experiment, job.partial, values)
-    st.header("What to look for")
-    teaching.look(experiment)
+    teaching.look(experiment.look)
     if outcome is not None:
         teaching.numbers(experiment, outcome, values)
 
@@ -177,8 +174,8 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
     calibration = evaluation.calibration(model, items, codes, version, bins, code, crossed)
     with verdict:
         event = "" if code is None else str(model.classes[code])
-        st.markdown(f"**{verbatim(calibration_sentence(calibration.verdict, event))}**")
-        st.markdown(verbatim(calibration_meaning(calibration.verdict, event)))
+        st.markdown(f"**{verbatim(evaluation.calibration_sentence(calibration.verdict, event))}**")
+        st.markdown(verbatim(evaluation.calibration_meaning(calibration.verdict, event)))
         st.caption(
             f"Measured on {verbatim(where)}. The model learnt from {plural(model.n_labelled, 'label')}.",
             help=explain("test split", "evaluation set"),

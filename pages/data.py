@@ -7,11 +7,10 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from workbench.app.access import auditing, current, login, sharing
-from workbench.app.data import forms, opening, questions, upload
+from workbench.app.access import auditing, current, login, sharing, uploads
+from workbench.app.data import forms, questions, upload
 from workbench.app.data.cards import face, picture, project_picture, thumbnail
 from workbench.app.programs import control
-from workbench.app.serving import uploads
 from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
 from workbench.app.words.text import PER_CENT, explain, one_line, percent, plural, show_error, verbatim
 from workbench.classifiers import sees_pixels
@@ -28,10 +27,13 @@ CHOICES, CHOSEN = "data-choices", "data-chosen"  # what can be chosen, and what 
 
 
 def facts(entry: Any) -> str:
-    return (
-        f"{plural(entry.n_items, UNITS[entry.kind])} · {plural(entry.n_features, 'feature')} · "
-        f"{plural(entry.n_classes, 'class', 'classes')}"
+    counts = (
+        plural(entry.n_items, UNITS[entry.kind]),
+        plural(entry.n_features, "feature"),
+        plural(entry.n_classes, "class", "classes"),
     )
+    # a number and its noun stay on one line
+    return " · ".join(count.replace(" ", "\u00a0") for count in counts)
 
 
 @st.dialog("New project", width="medium")
@@ -459,7 +461,7 @@ def start_known(name: str, chosen: Any, features: str = "shapes") -> None:
     if sees_pixels(chosen.classifier):
         features = "pixels"
     options = {"features": features} if name.startswith("images:") else {}
-    if opening.learns(options):
+    if forms.learns(options):
         st.session_state[LEARNING] = (name, chosen, options)
         st.rerun()
     with st.spinner("Opening the pool"):
@@ -475,7 +477,7 @@ def learning() -> None:
         st.session_state.pop(LEARNING, None)
 
     try:
-        pool = opening.pool_of(name, options)
+        pool = forms.pool_of(name, options)
         if pool is None:
             st.button("Choose something else", key="leave-known", type="tertiary", on_click=leave)
             return

@@ -8,7 +8,7 @@ import streamlit as st
 from workbench.app import desk
 from workbench.app.access import auditing, current, joining, login
 from workbench.app.compare import stopping
-from workbench.app.history import decisions, exports, history, label_errors
+from workbench.app.history import decisions, exports, label_errors, tables
 from workbench.app.history import people as people_part
 from workbench.app.serving import evaluation
 from workbench.app.serving.caching import computed
@@ -24,12 +24,12 @@ MOST_IN_GALLERY = 200
 
 
 def events_table(session: Any, state: Any) -> None:
-    rows = history.event_rows(session, state, MOST)
+    rows = tables.event_rows(session, state, MOST)
     if len(rows) == MOST:
         st.caption(f"The newest {MOST:,}; the bundle has them all.")
     with st.container(key="events"):
         widgets.grid(
-            history.whole_numbers(rows),
+            tables.whole_numbers(rows),
             "events-table",
             "Every decision, newest first",
             height=460,
@@ -58,7 +58,7 @@ def labels_table(session: Any) -> None:
     if len(rows) > MOST:
         st.caption(f"The first {MOST:,} of {len(rows):,}.")
     with st.container(key="labels"):
-        widgets.grid(history.whole_numbers(rows[:MOST]), "labels-table", "The labelled items", height=460)
+        widgets.grid(tables.whole_numbers(rows[:MOST]), "labels-table", "The labelled items", height=460)
 
 
 def fits_table(session: Any) -> None:
@@ -66,7 +66,7 @@ def fits_table(session: Any) -> None:
         st.markdown(frame.first_fit(session))
         return
     fits_curve(session)
-    rows = history.fit_rows(session)
+    rows = tables.fit_rows(session)
     # in pixels: beside the side bar at 1,024 every number has a place, the model's name what is left
     figures = {
         name: st.column_config.NumberColumn(format=form, width=width)

@@ -107,7 +107,8 @@ def progress_line(session: Any) -> None:
         parts = [f"The model has learnt from {behind}; a new fit is under way"]
     else:
         every = "all " if n_labels == learned > 1 else ""
-        parts = [f"The model has learnt from **{every}{plural(learned, 'label')}**"]
+        once = "; copies count once" if 0 < learned < n_labels and session.items.twins.n_groups else ""
+        parts = [f"The model has learnt from **{every}{plural(learned, 'label')}**{once}"]
     if model is not None and model.mean is not None and learned < 10:
         parts.append("beginning with a guess")
     came = taken_over(session)
@@ -254,7 +255,7 @@ def early_signs(session: Any) -> None:
     if len(rounds) < 2:
         return
     words = (
-        "What needs no measured item: all three should fall. The labels were asked for because they are "
+        "Three signs that need no measured item: all should fall. The labels were asked for because they are "
         "hard, so the first is usually above the error on the pool."
     )
     st.caption(words)
@@ -383,7 +384,7 @@ def taken_over(session: Any) -> str:
     if pool.truth is None or not pool.has_truth or oracle.knows_all(pool):
         return ""
     learned = int((pool.truth[pool.trainable] >= 0).sum())
-    measured = 0 if pool.test is None else len(pool.test.test)
+    measured = 0 if pool.test is None else int((pool.truth[pool.test.test] >= 0).sum())
     parts = [f"{learned:,} to learn from"]
     if measured:
         parts.append(f"{measured:,} to measure on")

@@ -247,8 +247,7 @@ def show_together() -> None:
                 st.markdown("**Point your phone here**, and leave this page on the wall.")
                 widgets.style(".st-key-room-code img { width: clamp(10rem, 17vw, 24rem) !important; }")
                 joining.join({"lesson": together.NAME, ROOM: shared.id, CLASS: "1"})
-        st.header("What to look for")
-        st.markdown("\n".join(f"- {line}" for line in together.LOOK))
+        teaching.look(together.LOOK)
 
 
 wanted = st.query_params.get("lesson")

@@ -80,7 +80,7 @@ def _posted(url: str, count: int, seed: int) -> tuple[list[str], dict[str, int]]
     from starlette.testclient import TestClient
 
     from workbench.app.access import current
-    from workbench.app.desk import requests, routes
+    from workbench.app.desk import requests, routes, tokens
     from workbench.app.serving.jobs import manager
     from workbench.registry import trust
     from workbench.sessions import Session
@@ -95,7 +95,7 @@ def _posted(url: str, count: int, seed: int) -> tuple[list[str], dict[str, int]]
     session = Session.create("iris", classifier=CONSTANT, policy="random", store=store, annotator=PERSON)
     current.keep(session)
     client = TestClient(Starlette(routes=routes()), base_url="http://localhost:8501")
-    headers = {"x-desk-token": requests.issue(session.id, PERSON), "content-type": "application/json"}
+    headers = {"x-desk-token": tokens.issue(session.id, PERSON), "content-type": "application/json"}
     failures: list[str] = []
     said = {"stored": 0, "refused by a sentence": 0, "come too late": 0}
     for number in range(count):

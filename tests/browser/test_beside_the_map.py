@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.driving import Server
 from tests.browser.scripts import GALLERY, script
-from workbench.app.desk.operations import keys_for
+from workbench.app.desk.keys import keys_for
 
 # a gallery of two flowers beside a map; `press` is a key, `sent` gives what it had it send
 BESIDE = """offered => {

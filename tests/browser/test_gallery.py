@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.driving import Server, settled, visit
 from tests.browser.scripts import GALLERY, script, walked
-from workbench.app.desk.operations import keys_for
+from workbench.app.desk.keys import keys_for
 
 
 @pytest.mark.slow  # alone: the keyboard inside the gallery

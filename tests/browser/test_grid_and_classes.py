@@ -274,3 +274,28 @@ def test_a_cell_of_the_table_of_columns_changes_its_own_column(page: Any, server
     at_the_desk(page)
     assert page.locator(".desk .answer .name").all_inner_texts() == ["bad", "good"]
     page.wait_for_selector(".desk .stage >> text=count")
+
+
+def test_the_label_of_an_alike_item_stands_below_its_text(page: Any, server: Server) -> None:
+    path = server.home / "letters.csv"
+    texts = [
+        f"The {word * 7} of {word * 9} is a long text about {word * 8}, and has no end" for word in "abcdef"
+    ]
+    path.write_text("text,kind\n" + "".join(f'"{text}, four times",{text[4]}\n' for text in texts * 4))
+    with store_of(server) as store:
+        session = Session.create(
+            str(path),
+            pool_options={"target": "kind", "columns": {"text": "text"}},
+            store=store,
+            classifier="logistic-regression",
+            annotator="root",
+        )
+    visit(page, f"{server.url}/label?project={session.id}")
+    at_the_desk(page)
+    page.keyboard.press("m")
+    page.locator(".overlay .tile .given").first.wait_for()
+    gaps = page.locator(".overlay .tile:has(.given)").evaluate_all(
+        """tiles => tiles.map(tile => tile.querySelector('.given').getBoundingClientRect().top
+            - tile.querySelector('.text').getBoundingClientRect().bottom)"""
+    )
+    assert gaps and min(gaps) >= 0

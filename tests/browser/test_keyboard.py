@@ -13,7 +13,7 @@ from tests.browser.homes import store_of
 from tests.browser.scripts import script, walked
 from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press, press_and_wait
 from workbench.app.desk import component
-from workbench.app.desk.operations import keys_for
+from workbench.app.desk.keys import keys_for
 from workbench.sessions import Session
 
 

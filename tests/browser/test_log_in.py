@@ -110,10 +110,10 @@ def ask_desk(page: Any, project: str, token: str | None = None) -> tuple[int, st
 
 def token_of(project: str, person: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A token as the page of that person has it."""
-    from workbench.app.desk import requests
+    from workbench.app.desk import tokens
 
     monkeypatch.setenv("WORKBENCH_HOME", str(home))
-    return requests.issue(project, person)
+    return tokens.issue(project, person)
 
 
 def test_a_person_logs_in_labels_under_their_name_and_leaves(

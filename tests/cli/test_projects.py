@@ -15,7 +15,7 @@ from PIL import Image
 
 from tests.cli.calls import FAST, call, refused, table
 from tests.sessions.fakes import FAKE
-from workbench.app.serving import uploads
+from workbench.app.access import uploads
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session

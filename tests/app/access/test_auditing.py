@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.pages import open_page
 from tests.cli.calls import call
-from workbench.app.access import auditing, current, login
+from workbench.app.access import auditing, current, login, uploads
 from workbench.app.lessons import together
 from workbench.app.shell import downloads
 from workbench.errors import InputError
@@ -139,14 +139,14 @@ def test_a_room_is_of_whoever_began_it_and_open_to_all(
 
 def test_one_person_may_upload_so_much(guarded: dict[str, Any]) -> None:
     guarded["workbench"]["uploads_mb"] = 1
-    first = auditing.kept("a.csv", b"a\n" + b"1\n" * 300_000)
-    assert auditing.kept("a.csv", b"a\n" + b"1\n" * 300_000) == first  # the same again takes no more room
+    first = uploads.keep("a.csv", b"a\n" + b"1\n" * 300_000)
+    assert uploads.keep("a.csv", b"a\n" + b"1\n" * 300_000) == first  # the same again takes no more room
     with pytest.raises(InputError, match=r"You have uploaded 0.6 MB, and with this file it would be 1.1"):
-        auditing.kept("b.csv", b"a\n" + b"2\n" * 300_000)
+        uploads.keep("b.csv", b"a\n" + b"2\n" * 300_000)
     (entry,) = Store.open().audit.entries(person=ANN.key, what="uploaded")
     assert (entry.detail, entry.octets) == (str(first), 600_002)
     first.unlink()  # what is gone does not count
-    assert auditing.kept("b.csv", b"a\n" + b"2\n" * 300_000).is_file()
+    assert uploads.keep("b.csv", b"a\n" + b"2\n" * 300_000).is_file()
 
 
 @pytest.mark.parametrize("given", [0, -1, "5", True, 2.5])

@@ -22,7 +22,7 @@ from tests.app.pages import application, place
 from workbench.app import server
 from workbench.app.access import current, login, sharing
 from workbench.app.compare import attack_form, comparison
-from workbench.app.desk import requests, routes
+from workbench.app.desk import routes, tokens
 from workbench.app.lessons import together
 from workbench.app.shell import downloads
 from workbench.errors import InputError
@@ -305,14 +305,14 @@ def test_the_desk_answers_the_person_of_its_token_only(client: TestClient) -> No
     assert ann is not None and bob is not None
     session = Session.create("iris", annotator="Ann", owner=ann.key)
     current.keep(session)
-    token = requests.issue(session.id, "Ann")
+    token = tokens.issue(session.id, "Ann")
     assert answer(client, session.id, token, ANN)[0] == 200
     status, words = answer(client, session.id, token, None)
     assert status == 403 and "not logged in" in words
     status, words = answer(client, session.id, token, BOB)
     assert status == 403 and "Ann's, and you are Bob" in words
     # his own token is of no use for her project, until she shares it
-    his = requests.issue(session.id, "Bob")
+    his = tokens.issue(session.id, "Bob")
     status, words = answer(client, session.id, his, BOB)
     assert status == 403 and "Ann does not share this project with you" in words
     store = Store.open()
@@ -322,9 +322,9 @@ def test_the_desk_answers_the_person_of_its_token_only(client: TestClient) -> No
     assert answer(client, session.id, his, BOB)[0] == 403
     store.share_project(session.id, ann.key, "open")
     assert answer(client, session.id, his, BOB)[0] == 200
-    held = requests.bearer(his)
+    held = tokens.bearer(his)
     assert held is not None
-    where = f"/api/desk/{session.id}/image/1?k={requests.for_pictures(held)}"
+    where = f"/api/desk/{session.id}/image/1?k={tokens.for_pictures(held)}"
     assert client.get(where).status_code == 403
     cookies = {"cookie": f"_streamlit_user={cookie(BOB)}"}
     assert client.get(where, headers=cookies).status_code == 404  # iris has no pictures

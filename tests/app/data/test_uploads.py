@@ -7,12 +7,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.pages import application, open_page, place, texts
-from workbench.app.access import current
-from workbench.app.compare import comparison
+from workbench.app.access import current, uploads
+from workbench.app.compare import comparison, comparison_sources
 from workbench.app.data import column_uses, upload
 from workbench.app.data.column_uses import uses_of_rows
 from workbench.app.data.forms import class_names
-from workbench.app.serving import uploads
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import background_files
 from workbench.errors import InputError
@@ -126,7 +125,7 @@ def test_formats_say_themselves_where_they_are_offered() -> None:
     ],
 )
 def test_which_uploads_are_of_images(name: str, options: dict[str, str], images: bool) -> None:
-    assert uploads.is_of_images({"name": name, "options": options}) == images
+    assert comparison_sources.is_of_images({"name": name, "options": options}) == images
 
 
 def test_a_file_without_columns_to_decide_on_is_shown_and_started() -> None:
@@ -144,9 +143,9 @@ def test_a_file_without_columns_to_decide_on_is_shown_and_started() -> None:
 
 
 def test_decisions_add_up() -> None:
-    options = uploads.merged({"missing": "drop", "exclude": ["a"]}, {"exclude": ["b"]})
+    options = upload.merged({"missing": "drop", "exclude": ["a"]}, {"exclude": ["b"]})
     assert options == {"missing": "drop", "exclude": ["a", "b"]}
-    assert uploads.merged({"missing": "drop"}, {"missing": "impute"}) == {"missing": "impute"}
+    assert upload.merged({"missing": "drop"}, {"missing": "impute"}) == {"missing": "impute"}
 
 
 @pytest.mark.parametrize("text", ["good\nbad", "good, bad", "  good \n\n bad \n"])
@@ -323,6 +322,8 @@ def test_where_a_table_has_no_room_a_column_is_chosen_and_changed_below_a_list()
     said = "\n".join(str(m.value) for m in test.main.markdown).replace("\\", "")
     assert not test.exception and "the class is leaves, 40 labels taken over, 20 to ask" in said
     assert {one.label: one.value for one in test.selectbox}["Use as"] == "class"
+    lists = "".join(one.proto.body for one in test.get("html") if "column-list" in one.proto.body)
+    assert "20 empty. " in lists and "—" not in lists, "a dash says nothing of what becomes of them"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from tests.app.desks import desk_sync, operation
 from tests.app.pages import open_page
 from workbench.app.access import current
-from workbench.app.desk.operations import MAX_BUTTONS
+from workbench.app.desk.keys import MAX_BUTTONS
 from workbench.app.desk.routes import grid, look
 from workbench.errors import InputError
 from workbench.sessions import Session

@@ -15,7 +15,7 @@ from tests.app.desks import desk_sync, fitted, operation, table
 from workbench.app.access import current
 from workbench.app.desk import cards
 from workbench.app.desk.cards import encoded, face, neighbour_faces, picture, thumbnail_face
-from workbench.app.desk.operations import class_keys
+from workbench.app.desk.keys import class_keys
 from workbench.app.desk.routes import grid, look, sync
 from workbench.app.serving import explanations
 from workbench.app.words.text import plain, role_words, words_of

@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.app.desks import desk_sync, operation
-from workbench.app.desk import requests, routes
+from workbench.app.desk import requests, routes, tokens
 from workbench.app.desk.requests import Limits, TooMuchError
 from workbench.sessions import Session
 
@@ -100,7 +100,7 @@ def test_the_desk_is_told_when_to_come_again_and_nothing_is_lost(
     clock = Clock()
     monkeypatch.setattr(requests, "LIMITS", Limits(clock))
     client = TestClient(Starlette(routes=routes()), base_url="http://localhost:8501")
-    headers = {"x-desk-token": requests.issue(flowers.id, "ann"), "content-type": "application/json"}
+    headers = {"x-desk-token": tokens.issue(flowers.id, "ann"), "content-type": "application/json"}
     whose = {"person": "ann", "project": flowers.id}
     card = desk_sync(flowers)["queue"][0]
 
@@ -132,7 +132,7 @@ def test_a_body_that_never_comes_takes_no_turn_and_ends(
     app, replies = Starlette(routes=routes()), []
 
     def scope(person: str) -> dict[str, Any]:
-        headers = {"x-desk-token": requests.issue(flowers.id, person), "content-type": "application/json"}
+        headers = {"x-desk-token": tokens.issue(flowers.id, person), "content-type": "application/json"}
         given = [(name.encode(), value.encode()) for name, value in headers.items()]
         given += [(b"host", b"localhost:8501"), (b"content-length", b"100")]
         path = f"/api/desk/{flowers.id}/sync"

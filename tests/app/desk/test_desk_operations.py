@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tests.app.desks import desk_sync, operation
 from tests.databases import KINDS, database, new_project
 from workbench.app.access import current
-from workbench.app.desk import operations, requests, routes
+from workbench.app.desk import operations, routes, tokens
 from workbench.errors import InputError
 from workbench.sessions import Session
 
@@ -36,7 +36,7 @@ def sent(session: Session, *written: str) -> list[dict[str, Any]]:
     answer = client.post(
         f"/api/desk/{session.id}/sync",
         content=f'{{"ops": [{body}], "want": 0, "have": []}}'.encode(),
-        headers={"x-desk-token": requests.issue(session.id, "ann"), "content-type": "application/json"},
+        headers={"x-desk-token": tokens.issue(session.id, "ann"), "content-type": "application/json"},
     )
     assert answer.status_code == 200, answer.text
     acks = answer.json()["acks"]

@@ -12,32 +12,32 @@ from starlette.testclient import TestClient
 
 from tests.app.desks import desk_sync, operation
 from workbench.app.access import current
-from workbench.app.desk import requests, routes
+from workbench.app.desk import routes, tokens
 from workbench.errors import InputError, StorageError
 from workbench.sessions import Session
 
 
 def test_a_token_is_for_one_project_one_person_and_half_a_day(home: Path) -> None:
-    token = requests.issue("p", "ann", now=1000.0)
-    held = requests.bearer(token, now=1000.0 + 11 * 3600)
+    token = tokens.issue("p", "ann", now=1000.0)
+    held = tokens.bearer(token, now=1000.0 + 11 * 3600)
     assert held is not None and (held.project, held.person) == ("p", "ann")
-    assert requests.bearer(token, now=1000.0 + 13 * 3600) is None
-    assert requests.bearer(token[:-2] + "xx", now=1000.0) is None
+    assert tokens.bearer(token, now=1000.0 + 13 * 3600) is None
+    assert tokens.bearer(token[:-2] + "xx", now=1000.0) is None
     body, _, signature = token.partition(".")
     forged = base64.urlsafe_b64encode(json.dumps(["p", "bob", 10**12]).encode()).decode().rstrip("=")
-    assert requests.bearer(f"{forged}.{signature}", now=1000.0) is None
-    assert all(requests.bearer(wrong) is None for wrong in ("", ".", body, "é.é", "a.b.c"))
+    assert tokens.bearer(f"{forged}.{signature}", now=1000.0) is None
+    assert all(tokens.bearer(wrong) is None for wrong in ("", ".", body, "é.é", "a.b.c"))
     assert (home / "desk.key").stat().st_mode & 0o077 == 0
 
 
 def test_an_address_of_a_picture_opens_pictures_alone(client: TestClient, flowers: Session) -> None:
-    token = requests.issue(flowers.id, "ann")
-    held = requests.bearer(token)
+    token = tokens.issue(flowers.id, "ann")
+    held = tokens.bearer(token)
     assert held is not None
-    pictures = requests.for_pictures(held)
-    read = requests.bearer(pictures, use="pictures")
-    assert read is not None and read.expires == held.expires and requests.for_pictures(held) == pictures
-    assert requests.bearer(pictures) is None and requests.bearer(token, use="pictures") is None
+    pictures = tokens.for_pictures(held)
+    read = tokens.bearer(pictures, use="pictures")
+    assert read is not None and read.expires == held.expires and tokens.for_pictures(held) == pictures
+    assert tokens.bearer(pictures) is None and tokens.bearer(token, use="pictures") is None
     assert post(client, flowers, **{"x-desk-token": pictures}).status_code == 401
     where = f"/api/desk/{flowers.id}/image/0?k="
     # iris has no pictures: who may look is told that, who may not is not
@@ -48,9 +48,9 @@ def test_a_key_that_was_cut_short_signs_nothing(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     (tmp_path / "desk.key").write_bytes(b"")
     with pytest.raises(InputError, match="cut short"):
-        requests.issue("p", "ann")
+        tokens.issue("p", "ann")
     (tmp_path / "desk.key").unlink()
-    assert requests.bearer(requests.issue("p", "ann")) is not None
+    assert tokens.bearer(tokens.issue("p", "ann")) is not None
     assert [file.name for file in tmp_path.iterdir()] == ["desk.key"]
 
 
@@ -60,7 +60,7 @@ def client(flowers: Session) -> TestClient:
 
 
 def post(client: TestClient, session: Session, **headers: str) -> Any:
-    given = {"x-desk-token": requests.issue(session.id, "ann"), "content-type": "application/json"} | headers
+    given = {"x-desk-token": tokens.issue(session.id, "ann"), "content-type": "application/json"} | headers
     body = json.dumps({"ops": [], "want": 1, "have": []})
     return client.post(f"/api/desk/{session.id}/sync", content=body, headers=given)
 
@@ -76,14 +76,14 @@ def test_a_fit_that_an_answer_starts_is_of_whoever_answered(
 ) -> None:
     started: list[str] = []
     monkeypatch.setattr(current, "keep_fitting", lambda session: started.append(session.annotator))
-    assert post(client, flowers, **{"x-desk-token": requests.issue(flowers.id, "bob")}).status_code == 200
+    assert post(client, flowers, **{"x-desk-token": tokens.issue(flowers.id, "bob")}).status_code == 200
     assert started == ["bob"]
 
 
 def test_a_tab_that_closes_while_it_sends_is_no_fault_of_the_server(
     flowers: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    token = requests.issue(flowers.id, "ann")
+    token = tokens.issue(flowers.id, "ann")
     headers = {"x-desk-token": token, "content-type": "application/json", "host": "localhost"}
     scope = {
         "type": "http",
@@ -114,7 +114,7 @@ def test_a_full_disk_is_said_and_the_answers_are_taken_once_there_is_room(
     card = desk_sync(flowers)["queue"][0]
     whose = {"person": "ann", "project": flowers.id}
     body = {"ops": [operation("label", card, **{"class": "setosa"}) | whose], "want": 0, "have": []}
-    headers = {"x-desk-token": requests.issue(flowers.id, "ann"), "content-type": "application/json"}
+    headers = {"x-desk-token": tokens.issue(flowers.id, "ann"), "content-type": "application/json"}
 
     def full(*_: Any) -> None:
         raise error
@@ -154,8 +154,8 @@ def test_anybody_else_is_refused(
 
 
 def test_a_token_of_another_project_and_a_flood_are_refused(client: TestClient, flowers: Session) -> None:
-    assert post(client, flowers, **{"x-desk-token": requests.issue("other", "ann")}).status_code == 401
-    headers = {"x-desk-token": requests.issue(flowers.id, "ann"), "content-type": "application/json"}
+    assert post(client, flowers, **{"x-desk-token": tokens.issue("other", "ann")}).status_code == 401
+    headers = {"x-desk-token": tokens.issue(flowers.id, "ann"), "content-type": "application/json"}
     where = f"/api/desk/{flowers.id}/sync"
     assert client.post(where, content=b"[" * 300_000, headers=headers).status_code == 413
     assert client.post(where, content=b"[" * 100_000, headers=headers).status_code == 400

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.desks import answer_next, desk_sync, operation
 from workbench.app.access import current
-from workbench.app.desk import instruction_sheet, requests, routes
+from workbench.app.desk import instruction_sheet, routes, tokens
 from workbench.app.desk.routes import instructions
 from workbench.documents.projects import check_event
 from workbench.errors import InputError
@@ -173,9 +173,9 @@ def test_a_picture_is_for_whoever_may_look_at_the_project(flowers):
     flowers.instructions.write("![a](a.png)", {"a.png": png()})
     (name,) = flowers.state.pictures
     client = TestClient(Starlette(routes=routes()), base_url="http://localhost:8501")
-    token = requests.issue(flowers.id, "ann")
-    held = requests.bearer(token)
-    key = requests.for_pictures(held)
+    token = tokens.issue(flowers.id, "ann")
+    held = tokens.bearer(token)
+    key = tokens.for_pictures(held)
     where = f"/api/desk/{flowers.id}/told/{name}?k="
     found = client.get(where + key)
     assert found.status_code == 200 and found.content == flowers.instructions.picture(name).data

@@ -1,6 +1,6 @@
 import pytest
 
-from workbench.app.desk.operations import COMMANDS, MAX_BUTTONS, keys_for
+from workbench.app.desk.keys import COMMANDS, MAX_BUTTONS, keys_for
 
 
 def test_digits_have_their_own_keys() -> None:

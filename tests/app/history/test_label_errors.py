@@ -9,7 +9,7 @@ import pytest
 
 from tests.app.pages import open_page, texts
 from workbench.app.access import current
-from workbench.app.desk.acknowledgements import perform
+from workbench.app.desk.operations import perform
 from workbench.app.history import label_errors
 from workbench.app.history.label_errors import LabelIssues
 from workbench.app.serving.jobs import Job

@@ -11,7 +11,7 @@ import streamlit as st
 from tests.app.pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
-from workbench.app.history import decisions, history, people
+from workbench.app.history import decisions, people, tables
 from workbench.app.serving import evaluation
 from workbench.app.serving.jobs import Job
 from workbench.app.shell import palette
@@ -356,7 +356,7 @@ def test_too_few_labels_to_compare_are_said_and_the_decisions_stand_below(
 
 def test_whole_numbers_with_gaps_stay_whole() -> None:
     rows = [{"had": 37, "utility": 0.5, "who": "ann"}, {"had": None, "utility": None, "who": "bob"}]
-    table = history.whole_numbers(rows)
+    table = tables.whole_numbers(rows)
     assert [str(value) for value in table["had"]] == ["37", "<NA>"]
     assert table["utility"].dtype.kind == "f" and list(table["who"]) == ["ann", "bob"]
 

@@ -12,13 +12,13 @@ from PIL import Image
 from tests.app.pages import open_page, texts
 from tests.app.uncertainty.test_teaching import started
 from tests.sessions.fakes import FAKE
-from workbench.app.access import current
-from workbench.app.data import opening
-from workbench.app.history import history
+from workbench.app.access import current, uploads
+from workbench.app.data import forms
+from workbench.app.history import tables
 from workbench.app.label import oracle
 from workbench.app.lessons import together
 from workbench.app.server import serve
-from workbench.app.serving import evaluation, jobs, uploads
+from workbench.app.serving import evaluation, jobs
 from workbench.app.serving.caching import stamp
 from workbench.app.serving.jobs import Job, JobManager, manager
 from workbench.app.words.text import role_words
@@ -70,7 +70,7 @@ def test_the_stamp_is_of_every_file_that_is_read(tmp_path: Path) -> None:
     with_vectors = stamp(str(tmp_path / "pets"), options)
     vectors.write_bytes(b"22")
     assert len({before, replaced, with_vectors, stamp(str(tmp_path / "pets"), options)}) == 4
-    assert opening._key(str(tmp_path / "pets"), {}) != opening._key(str(tmp_path / "pets"), options)
+    assert forms._key(str(tmp_path / "pets"), {}) != forms._key(str(tmp_path / "pets"), options)
 
 
 def test_random_questions_are_put_to_the_model_and_the_start_that_the_person_has(home: Path) -> None:
@@ -169,7 +169,7 @@ def test_the_log_says_in_words_why_an_item_was_asked_about_before_what_may_be_cu
     session = Session.create("iris", annotator="ann")
     ask = session.ask()[0]
     session.tell(ask.id, session.classes[0])
-    row = history.event_rows(session, session.state, 9)[0]
+    row = tables.event_rows(session, session.state, 9)[0]
     assert row["Why asked"] == role_words(ask.role, "log") and row["What"] == "labelled"
     assert list(row)[:5] == ["What", "Class or change", "Item", "Who", "Why asked"]
 
@@ -182,7 +182,7 @@ def test_the_log_tells_the_error_of_few_items_as_a_range(home: Path, n_test: int
     fit = Round(number=0, n_labelled=4, n_test=n_test, error=1.0)
     event = SimpleNamespace(kind="round", payload=fit.to_json(), annotator="ann", item=None, time="2026")
     shown = SimpleNamespace(log=SimpleNamespace(events=[event]), pool=session.pool)
-    assert history.event_rows(shown, session.state, 9)[0]["Class or change"] == f"number 0, 4 labels, {told}"
+    assert tables.event_rows(shown, session.state, 9)[0]["Class or change"] == f"number 0, 4 labels, {told}"
     assert repr(fit) == f"<Round 0: 4 labels, {told}>"
 
 

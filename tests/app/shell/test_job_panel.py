@@ -40,3 +40,15 @@ def test_a_job_that_ends_after_the_page_looked_for_its_result_is_shown() -> None
     job.ends_now = True  # type: ignore[attr-defined]
     test = AppTest.from_function(page_of_a_job, args=(job,)).run()
     assert not test.exception and [m.value for m in test.markdown] == ["The result."]
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [("counting", "A long work · counting"), ("a long work", "a long work"), ("", "A long work · Waiting")],
+)
+def test_a_bar_says_title_and_message_and_nothing_twice(message: str, words: str) -> None:
+    job = Job("somebody", "work", "A long work")
+    job.status, job.message = "running", message
+    test = AppTest.from_function(page_of_a_job, args=(job,)).run()
+    (bar,) = test.get("progress")
+    assert bar.proto.text.startswith(words) and bar.proto.text.lower().count("a long work") == 1

@@ -10,7 +10,7 @@ import pytest
 
 from tests.app.pages import open_page, texts
 from workbench.app.access import current
-from workbench.app.history import history
+from workbench.app.history import tables
 from workbench.app.shell import labelling_speed
 from workbench.classifiers import CLASSIFIERS
 from workbench.figures.curves import learning_curve, summarise
@@ -27,6 +27,33 @@ def at(event: Event, seconds: float, person: str = "ann") -> Event:
 
 def rounds(*changed: float) -> list[Any]:
     return [SimpleNamespace(n_labelled=i, signs={"changed": c}) for i, c in enumerate(changed)]
+
+
+def test_labels_taken_over_are_those_of_the_table_and_copies_count_once(home: Path, tmp_path: Path) -> None:
+    kinds = {"bill": "the bill of {} is too high", "parcel": "the parcel of {} did not come yet"}
+    names = [f"customer {first}{second}" for first in "abcdefghij" for second in "klmnop"]
+    rows = [f"{text.format(name)},{kind}" for name in names for kind, text in kinds.items()]
+    # a third stands there again, and of those copies only every fourth has its class
+    copies = [
+        row if place % 4 == 0 else row[: row.index(",") + 1]
+        for place, row in enumerate(rows[: len(rows) // 3])
+    ]
+    path = tmp_path / "copies.csv"
+    path.write_text("text,kind\n" + "\n".join(rows + copies) + "\n")
+    n_labels = len(rows) + len(copies) // 4
+    session = Session.create(
+        str(path),
+        pool_options={"target": "kind", "columns": "auto"},
+        annotator="ann",
+        classifier="logistic-regression",
+    )
+    session.refit()
+    current.keep(session)
+    assert session.pool.truth is not None and session.pool.test is not None
+    assert session.items.twins.n_groups and (session.pool.truth[session.pool.test.test] < 0).any()
+    words = texts(open_page("label", session.id))
+    assert f"· {n_labels} labels taken over: " in words
+    assert "labels**; copies count once ·" in words
 
 
 def test_one_measured_fit_of_a_half_known_pool_is_a_sentence_and_two_are_a_curve(
@@ -49,7 +76,7 @@ def test_one_measured_fit_of_a_half_known_pool_is_a_sentence_and_two_are_a_curve
     assert sentence.replace("\u00a0", " ") in texts(test)
     # and in the table of fits no figure is of fewer items than one needs
     few = [replace(session.rounds[0], n_test=13), session.rounds[0]]
-    told = history.fit_rows(SimpleNamespace(project=session.project, rounds=few))
+    told = tables.fit_rows(SimpleNamespace(project=session.project, rounds=few))
     assert told[0]["Error"] == pytest.approx(100 * session.rounds[0].error)
     assert [told[1][name] for name in ("Items", "Error", "NLL", "Brier", "ECE")] == [13, *[None] * 4]
     session.tell(session.ask(1)[0].id, "yes")

@@ -27,6 +27,7 @@ def test_a_page_has_no_picture_and_links_lead_to_pages_that_are_there(name: str)
     assert "<!--" not in page.text
     assert page.title and "![" not in page.text
     prose = re.sub(r"```.*?```", "", page.text, flags=re.DOTALL)
+    assert not re.search(r"\d[ \n]%", prose), "a line may end before the sign"
     for target in re.findall(r"\]\(([^()\s]+)\)", prose):
         assert target.startswith(("http", "help?page=")), target
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import getpass
 import logging
 from collections.abc import Callable, Sequence
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -127,51 +125,6 @@ def room_for_project() -> None:
             f"You have {n} projects, and one person may have {quota} on this server. Delete one, or ask "
             "whoever runs it ([workbench] projects)."
         )
-
-
-def room_for_upload(octets: int) -> None:
-    """See that whoever sits here may upload so many more bytes.
-
-    Raises:
-        InputError: what they uploaded, and is still there, would be more than the file of the log-in says.
-    """
-    quota, person = login.limit("uploads_mb"), login.of_page()
-    if quota is None or person is None:
-        return
-    sizes = {
-        entry.detail: entry.octets or 0
-        for entry in Store.open().audit.entries(person=person.key, what="uploaded")
-    }
-    usage = sum(n for place, n in sizes.items() if Path(place).is_file())
-    if usage + octets > quota << 20:
-        mb, total = usage / 2**20, (usage + octets) / 2**20
-        raise InputError(
-            f"You have uploaded {mb:.1f} MB, and with this file it would be {total:.1f}: one person may have "
-            f"{quota} MB on this server. Ask whoever runs it ([workbench] uploads_mb)."
-        )
-
-
-def kept(name: str, data: bytes) -> Path:
-    """Store an upload of whoever sits here, within what they may have; see `uploads.keep`.
-
-    Raises:
-        InputError: it cannot be used, or is too much.
-    """
-    from workbench.app.serving import uploads
-
-    person = login.of_page()
-    if person is None:
-        return uploads.keep(name, data)
-    uploads.check(name, data)
-    files = [Path(entry.detail) for entry in Store.open().audit.entries(person=person.key, what="uploaded")]
-    same = sha256(data).hexdigest()
-    again = any(same.startswith(file.parent.name) and file.is_file() for file in files)
-    if not again:
-        room_for_upload(len(data))
-    place = uploads.keep(name, data)
-    if not again:
-        record("uploaded", detail=str(place), octets=len(data), by=person)
-    return place
 
 
 def _user() -> str:

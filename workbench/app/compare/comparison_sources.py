@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import sharing
 from workbench.app.serving.caching import computed, stamp
-from workbench.app.serving.uploads import is_of_images
 from workbench.errors import InputError
+from workbench.pools.formats import endings_of
+from workbench.pools.formats.files import File
 from workbench.store import Store
 
 if TYPE_CHECKING:
@@ -24,6 +25,16 @@ def title_of_pool(name: str) -> str:
     if is_answered(name):
         return answered_title(name)
     return POOLS[name].title if name in POOLS else name.replace("\\", "/").rpartition("/")[2]
+
+
+def is_of_images(pool: Mapping[str, Any]) -> bool:
+    """True if a stored {"name", "options"} is of an uploaded file of images, as far as that tells."""
+    name, options = File(b"", str(pool["name"])), pool.get("options") or {}
+    uses = [u.get("use") for u in (options.get("columns") or {}).values() if isinstance(u, Mapping)]
+    if "picture" in uses:
+        return True
+    images, tables = (name.plain_name.endswith(endings_of(kind)) for kind in ("image", "table"))
+    return images and (not tables or "features" in options)
 
 
 @dataclass(frozen=True)

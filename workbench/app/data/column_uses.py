@@ -117,7 +117,8 @@ def _listed(rows: Sequence[Mapping[Any, Any]]) -> str:
     lines = []
     for row in rows:
         n = int(row["Empty"])
-        empty = f"{n:,} empty: {row['Empty cells']}. " if n else ""
+        becomes = "" if row["Empty cells"] == KEPT else f": {row['Empty cells']}"
+        empty = f"{n:,} empty{becomes}. " if n else ""
         about = f"{empty}{one_line(row['For example'], 90)}"
         lines.append(
             f"<li><b>{escape(one_line(row['Column'], 60))}</b><span>{escape(row['Use as'] or KEPT)}</span>"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from workbench.app.access import auditing, current, login
-from workbench.app.data import extra_questions, forms, opening
+from workbench.app.access import auditing, current, login, uploads
+from workbench.app.data import forms, questions
 from workbench.app.data.column_uses import (
     CHOICES,
     GUESSES,
@@ -25,7 +25,6 @@ from workbench.app.data.column_uses import (
     is_told,
     summary,
 )
-from workbench.app.serving import uploads
 from workbench.app.serving.caching import computed, stamp
 from workbench.app.shell import background_files, frame, widgets
 from workbench.app.words.text import for_people, plural, show_error, verbatim
@@ -34,7 +33,7 @@ from workbench.pools.encoders import ENCODERS
 from workbench.pools.features.vectors import PREFIX
 from workbench.pools.formats import endings_of, format_of
 from workbench.pools.formats.files import File
-from workbench.store import Store
+from workbench.store import LABEL, Store
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -85,7 +84,7 @@ def drop_zone() -> None:
     )
     if file is not None:
         try:
-            bring(str(auditing.kept(file.name, file.getvalue())))
+            bring(str(uploads.keep(file.name, file.getvalue())))
         except InputError as error:
             show_error(error)
     if not login.may_name_paths():
@@ -207,20 +206,20 @@ def table(path: str, file: File) -> None:
         head = st.container()
         options["columns"] = editor(report, path)
         report = looked_at(path, options)
-        questions = extra_questions.chosen("own-further", report)
-        if columns := extra_questions.columns_of(questions):
+        asked = questions.chosen("own-further", report)
+        if columns := questions.columns_of(asked):
             options["columns"] = {**options["columns"], **{name: {"use": "leave out"} for name in columns}}
             report = looked_at(path, options)
         with head:
             summary(report)
         guesses = guessed_columns(report)
     else:
-        guesses, questions = [], extra_questions.chosen("own-further")
+        guesses, asked = [], questions.chosen("own-further")
     problems(report, options)
     begins = st.container()  # what starts stands above what is only said: it does not move as that comes
     notes(report)
     with begins:
-        begin(path, file, report, options, guesses, questions)
+        begin(path, file, report, options, guesses, asked)
 
 
 def begin(
@@ -229,7 +228,7 @@ def begin(
     report: TableReport,
     options: dict[str, Any],
     guesses: Sequence[str],
-    questions: Sequence[Any] | None,
+    asked: Sequence[Any] | None,
 ) -> None:
     """The choices about a table that are left, and the start."""
     widgets.held(own_encoder=widgets.CHECKBOX, own_vectors=widgets.CHECKBOX)
@@ -264,7 +263,7 @@ def begin(
         path,
         options,
         guesses=guesses,
-        asked=questions,
+        asked=asked,
         votes=report.votes,
         called=next((c.name for c in report.columns if c.use and c.use.use == "class"), ""),
     )
@@ -317,7 +316,7 @@ def problems(report: TableReport, options: dict[str, Any]) -> None:
                 with st.container(horizontal=True, key=f"fixes-{number}", gap="small"):
                     for which, fix in enumerate(problem.fixes):
                         if st.button(verbatim(fix.label, 70), key=f"fix-{number}-{which}-{problem.code}"):
-                            decide(uploads.merged(options, fix.options))
+                            decide(merged(options, fix.options))
 
 
 def notes(report: TableReport) -> None:
@@ -343,6 +342,16 @@ def decide(options: dict[str, Any]) -> None:
     st.rerun()
 
 
+def merged(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Reading options with a further decision; columns to leave out and uses of columns add up."""
+    merged_options = {**options, **more}
+    if "exclude" in more:
+        merged_options["exclude"] = sorted({*options.get("exclude", ()), *more["exclude"]})
+    if isinstance(more.get("columns"), Mapping) and isinstance(options.get("columns"), Mapping):
+        merged_options["columns"] = {**options["columns"], **more["columns"]}
+    return merged_options
+
+
 def folder_of_pictures(options: dict[str, Any]) -> None:
     """The place of the files that a column names: a zip that is uploaded, or a folder on this machine."""
     with st.container(border=True, key="pictures"):
@@ -358,7 +367,7 @@ def folder_of_pictures(options: dict[str, Any]) -> None:
             path = st.text_input(
                 "Folder", key="pictures-folder", max_chars=4_000, placeholder="/home/me/photos"
             )
-        place = str(auditing.kept(file.name, file.getvalue())) if file is not None else path.strip()
+        place = str(uploads.keep(file.name, file.getvalue())) if file is not None else path.strip()
         if place and place != options.get("folder"):
             decide(options | {"folder": place})
 
@@ -373,7 +382,7 @@ def own_vectors() -> str | None:
         type=["npz", "parquet", "pq"],
         key="upload-vectors",
     )
-    return None if file is None else f"{PREFIX}{auditing.kept(file.name, file.getvalue())}"
+    return None if file is None else f"{PREFIX}{uploads.keep(file.name, file.getvalue())}"
 
 
 def own_encoder(kind: str) -> str | None:
@@ -423,8 +432,8 @@ def images(path: str, file: File) -> None:
             choices = {"resize": SIZES[size], "mode": MODES[mode]}
         options |= {name: value for name, value in choices.items() if value is not None}
     try:
-        if opening.learns(options):
-            pool = opening.pool_of(path, options)
+        if forms.learns(options):
+            pool = forms.pool_of(path, options)
             if pool is None:
                 return  # how far it is stands in its place
         else:
@@ -453,7 +462,7 @@ def whole(path: str, file: File) -> None:
 
 def read_whole(path: str, options: Mapping[str, Any]) -> Pool:
     """The pool behind a file or a folder, read once while nothing in it changes."""
-    return computed(opening.load, path, options, at=stamp(path, options))
+    return computed(forms.load, path, options, at=stamp(path, options))
 
 
 def preview(pool: Any) -> None:
@@ -507,7 +516,7 @@ def start(
     if _WANTED in st.session_state and st.session_state[_WANTED][2:] == (path, options):
         # started before its features were learnt: the page shows how far they are, and then goes on
         try:
-            pool = opening.pool_of(path, options)
+            pool = forms.pool_of(path, options)
             if pool is None:
                 return
             project_settings, page, *_ = st.session_state.pop(_WANTED)
@@ -518,7 +527,7 @@ def start(
         return
     if asked is None:
         try:
-            asked = extra_questions.chosen("own-further")
+            asked = questions.chosen("own-further")
         except InputError as error:
             show_error(error)
             return
@@ -547,11 +556,12 @@ def start(
             sources = [*guesses, *(["names"] if by_names else [])]
             values = {"classes": classes, "guess": guesses_for(settings.classifier, sources)}
             if asked:
-                has_first = not ask_classes or bool(classes) or bool(guesses)
-                every = extra_questions.with_first(asked, called, classes, own=has_first)
-                values |= {"classes": None, "questions": every}
+                # the question about the data's own classes stands before those that were chosen beside it
+                has_own = not ask_classes or classes or guesses
+                own_question = [(called or LABEL, list(classes or ()))] if has_own else []
+                values |= {"classes": None, "questions": (*own_question, *asked)}
             project_settings = settings.model_copy(update=values)
-            if pool is None and opening.learns(options):
+            if pool is None and forms.learns(options):
                 st.session_state[_WANTED] = (project_settings, page, path, options)
                 st.rerun()
             with st.status("Opening", expanded=True) as stages:

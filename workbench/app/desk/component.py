@@ -10,9 +10,10 @@ import streamlit as st
 
 from workbench.app.access import login
 from workbench.app.access.current import PERSON_COOKIE
-from workbench.app.desk import instruction_sheet, questions, requests
+from workbench.app.desk import instruction_sheet, questions, tokens
 from workbench.app.desk.cards import CHECK_MODE
-from workbench.app.desk.operations import EVERY, MAX_BUTTONS, class_keys
+from workbench.app.desk.keys import MAX_BUTTONS, class_keys
+from workbench.app.desk.operations import EVERY
 from workbench.app.desk.requests import ADDRESS
 from workbench.app.serving import frontend
 from workbench.sessions import Session
@@ -28,13 +29,13 @@ def _registered(name: str) -> Any:
     return frontend.component(name, *scripts, style=_HERE / "desk.css", html=html)
 
 
-def _held(session: Session) -> tuple[str, requests.Bearer]:
+def _held(session: Session) -> tuple[str, tokens.Bearer]:
     """The token of whoever sits here, which this tab keeps while it is good."""
     key = f"desk-token-{session.id}-{session.annotator}"
-    bearer = requests.bearer(st.session_state.get(key, ""))
+    bearer = tokens.bearer(st.session_state.get(key, ""))
     if bearer is None:
-        st.session_state[key] = requests.issue(session.id, session.annotator)
-        bearer = requests.bearer(st.session_state[key])
+        st.session_state[key] = tokens.issue(session.id, session.annotator)
+        bearer = tokens.bearer(st.session_state[key])
         assert bearer is not None
     return st.session_state[key], bearer
 
@@ -59,7 +60,7 @@ def _common(session: Session) -> dict[str, Any]:
 
 def picture_address(session: Session) -> str:
     """The address of a project's pictures, with {item} in it, for the person at this page."""
-    return f"{ADDRESS}/{session.id}/image/{{item}}?k={requests.for_pictures(_held(session)[1])}"
+    return f"{ADDRESS}/{session.id}/image/{{item}}?k={tokens.for_pictures(_held(session)[1])}"
 
 
 def mount_gallery(
@@ -94,7 +95,7 @@ def mount_gallery(
 
 def told_pictures(session: Session) -> dict[str, str]:
     """Kept pictures of the instructions: name in the text -> address, for whoever sits here."""
-    return instruction_sheet.picture_addresses(session, ADDRESS, requests.for_pictures(_held(session)[1]))
+    return instruction_sheet.picture_addresses(session, ADDRESS, tokens.for_pictures(_held(session)[1]))
 
 
 def mount_told(blocks: list[dict[str, Any]], key: str) -> Any:

@@ -1,4 +1,4 @@
-"""Schema of what the desk, the gallery and a browser's outbox may send, before anything is done.
+"""Operations that the desk, the gallery and a browser's outbox send: checked, done and acknowledged.
 
 An operation has exactly the fields of its kind, each of its type, or it is refused by itself with a sentence
 that names the field; nothing is guessed from what is malformed. It carries the person and the project it was
@@ -7,19 +7,26 @@ done in, so that what waited in a browser is never taken for somebody else's.
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
+from workbench.app.access import current
+from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.reading import cut, valid_text
 from workbench.sessions import Session
-from workbench.sessions.operations import MAX_ID, SKIPPED, Operation
+from workbench.sessions.operations import MAX_ID, SKIPPED, Acknowledgement, Operation
 from workbench.sessions.questions import MOST_QUESTIONS
 
+_log = logging.getLogger(__name__)
 EVERY = "every"
 """What a desk that asks all questions about an item calls itself."""
+MOST_CARDS = 16
+MOST_OPERATIONS = 200
 MOST_IN_GRID = 48
 MOST_ITEMS = 500
 LONGEST_NOTE = 2000
@@ -252,127 +259,72 @@ def _shown(value: Any) -> str:
     return "a number of many digits" if type(value) is int and abs(value) >= 10**30 else cut(value)
 
 
-COMMANDS = {
-    "skip": "s",
-    "unsure": "u",
-    "undo": "z",
-    "redo": "y",
-    "flag": "f",
-    "note": "n",
-    "grid": "g",
-    "accept": "Enter",
-    "back": "ArrowLeft",
-    "forward": "ArrowRight",
-    "zoom": " ",
-    "find": "/",
-    "like": "m",
-    "twins": "=",
-    "instructions": "h",
-    "name": "+",
-    "questions": "q",
-    "help": "?",
-}
-# what the gallery does beside: they make room for the classes
-REVIEW = {"clear": ("Backspace",), "choose": ("x", "Shift+x"), "keep": ("k", "Shift+k")}
-_DIGITS = "1234567890"
-_LETTERS = "abcdefghijklmnopqrtvwx"
-MAX_BUTTONS = len(_DIGITS) + len(_LETTERS)
+# --------------------------------------------------------------------------- done and acknowledged
 
 
-class Keys(NamedTuple):
-    """Keys of the classes and of the commands.
-
-    Attributes:
-        classes: one key a class, in their order, "" where none is left; empty when there are too many
-            classes for buttons and a searchable list is the better way.
-        commands: name of the command -> key; those of `REVIEW` are the gallery's alone.
-    """
-
-    classes: tuple[str, ...]
-    commands: dict[str, str]
+def session_of(project: str, person: str) -> Session:
+    """The session of a person on a project that is open in this process."""
+    return current.opened(project).as_annotator(person)
 
 
-def keys_for(
-    classes: Sequence[str],
-    shortcuts: Mapping[str, str] | None = None,
-) -> Keys:
-    """Choose keys.
-
-    A class whose name is one letter or digit has that key. Otherwise the first ten have 1 to 9 and
-    0, the rest letters. A command whose letter is taken moves to Shift and that letter; where classes are
-    searched by typing, to Alt.
-
-    Args:
-        classes: names, in order.
-        shortcuts: name of a class -> the key the project gives it; others make room.
-
-    Returns:
-        The keys.
-    """
-    if len(classes) > MAX_BUTTONS:
-        alt_keys = {
-            n: f"Alt+{key}" if key.isalpha() and len(key) == 1 else key for n, key in COMMANDS.items()
-        }
-        return Keys((), alt_keys | _of_review(alt_keys, (), {"choose": ("Alt+x",), "keep": ("Alt+k",)}))
-    class_shortcuts = {name: key for name, key in (shortcuts or {}).items() if name in classes}
-    own_keys = [name.lower() if _is_key(name) else "" for name in classes]
-    single = all(len(name) == 1 for name in classes) and len(set(own_keys) - {""}) == sum(
-        k != "" for k in own_keys
-    )
-    if single and any(own_keys):
-        free = [k for k in _DIGITS + _LETTERS if k not in own_keys]
-        keys = [k or (free.pop(0) if free else "") for k in own_keys]
-    else:
-        keys = list((_DIGITS + _LETTERS)[: len(classes)])
-    if class_shortcuts:
-        shortcut_keys = set(class_shortcuts.values())
-        spare = [k for k in _DIGITS + _LETTERS if k not in shortcut_keys and k not in keys]
-        other_keys = [
-            key if key not in shortcut_keys else spare.pop(0) if spare else ""
-            for key in (keys[i] for i, name in enumerate(classes) if name not in class_shortcuts)
-        ]
-        keys = [class_shortcuts.get(name) or other_keys.pop(0) for name in classes]
-    class_keys = set(keys)
-    commands = {name: key if key not in class_keys else f"Shift+{key}" for name, key in COMMANDS.items()}
-    return Keys(tuple(keys), commands | _of_review(commands, keys))
+def keep_fitting(project: str, person: str) -> None:
+    """See that a model which knows more is on its way, after somebody's answers."""
+    session = session_of(project, person)
+    with session.log.snapshot():
+        current.keep_fitting_all(session)
 
 
-def class_keys(session: Session) -> tuple[list[dict[str, str]], dict[str, str]]:
-    """The classes with their keys, and the commands' keys, as the component takes them."""
-    state = session.state
-    about = {
-        state.class_names[key]: details
-        for key, details in state.class_about.items()
-        if key in state.class_names
-    }
-    names = state.shown_classes
-    shortcuts = {name: details["shortcut"] for name, details in about.items() if "shortcut" in details}
-    keys = keys_for(names, shortcuts)
-    letters = keys.classes or ("",) * len(names)
-    classes = [
-        {
-            "name": name,
-            "key": key,
-            "help": about.get(name, {}).get("guidance", ""),
-            "colour": about.get(name, {}).get("colour", ""),
-        }
-        for name, key in zip(names, letters, strict=True)
-    ]
-    return classes, dict(keys.commands)
+def perform(session: Session, documents: Sequence[Any], *, check: bool = False) -> list[dict[str, Any]]:
+    """Acknowledgements of operations, in their order; runs of them go into one transaction each."""
+    acks: list[dict[str, Any]] = []
+    run: list[Operation] = []
+
+    def finish() -> None:
+        acks.extend(_told(session, run))
+        run.clear()
+
+    for document in documents:
+        try:
+            operation = checked(document, session.annotator, session.id)
+        except InputError as error:
+            finish()
+            acks.append({"op": named(document), "status": "refused", "why": str(error)})
+            continue
+        if operation.kind in ("label", "skip", "unsure") and not operation.ask:
+            # an item that was taken back and answered before its new question arrived
+            finish()
+            operation = replace(operation, ask=_question_of(session, operation.item, check))
+        run.append(operation)
+    finish()
+    return acks
 
 
-def _of_review(
-    commands: Mapping[str, str],
-    classes: Sequence[str],
-    other_commands: Mapping[str, tuple[str, ...]] | None = None,
-) -> dict[str, str]:
-    """The gallery's own commands: each has the first of its keys that nothing else has, "" with none left."""
-    used_keys = {*commands.values(), *classes}
-    return {
-        name: next((key for key in keys if key not in used_keys), "")
-        for name, keys in {**REVIEW, **(other_commands or {})}.items()
-    }
+def _told(session: Session, run: Sequence[Operation]) -> list[dict[str, Any]]:
+    """Acknowledgements of operations that go into one transaction; one that breaks it is refused alone."""
+    if not run:
+        return []
+    try:
+        acks = session.apply(run)
+    except InputError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+        # not the place where things are kept, which is tried again, but what is to be kept there
+        if len(run) > 1:
+            return [ack for entry in run for ack in _told(session, [entry])]
+        _log.exception("An operation could not be done")
+        why = f"It could not be stored ({type(error).__name__})."
+        return [{"op": run[0].id, "status": "refused", "why": why}]
+    return [_acknowledged(session, entry) for entry in acks]
 
 
-def _is_key(name: str) -> bool:
-    return len(name) == 1 and name.isascii() and name.isalnum()
+def _acknowledged(session: Session, ack: Acknowledgement) -> dict[str, Any]:
+    more: dict[str, Any] = {"left_out": len(ack.left_out)} if ack.left_out else {}
+    if ack.about is not None:
+        more["about"] = acts.about(session, ack.about)
+    return {"op": ack.operation, "status": ack.status, "why": ack.why, **more}
+
+
+def _question_of(session: Session, item: int, check: bool = False) -> str:
+    asks = session.checks.ask(MOST_CARDS) if check else session.ask(MOST_CARDS)
+    waiting = [ask.id for ask in asks if ask.item == item]
+    return waiting[0] if waiting else ""

@@ -8,8 +8,8 @@ from typing import Any
 
 from workbench.app.access import current
 from workbench.app.desk import cards
-from workbench.app.desk.acknowledgements import MOST_CARDS
-from workbench.app.desk.operations import COMMANDS, EVERY, MAX_BUTTONS, class_keys, keys_for
+from workbench.app.desk.keys import COMMANDS, MAX_BUTTONS, class_keys, keys_for
+from workbench.app.desk.operations import EVERY, MOST_CARDS
 from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.sessions import Session

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from workbench.app.desk import cards, finding, instruction_sheet, operations, questions, requests
-from workbench.app.desk.acknowledgements import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
+from workbench.app.desk import cards, finding, instruction_sheet, operations, questions, requests, tokens
+from workbench.app.desk.operations import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -39,11 +39,11 @@ def routes() -> list[Any]:
 
 
 async def _sync(request: Request) -> Response:
-    async def work(holder: requests.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
+    async def work(holder: tokens.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
         ops = body.get("ops")
         requests.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
         reply = await run_in_threadpool(
-            sync, holder.project, holder.person, body, requests.for_pictures(holder)
+            sync, holder.project, holder.person, body, tokens.for_pictures(holder)
         )
         # whether a fit is due is looked at after the reply has left
         return reply, BackgroundTask(keep_fitting, holder.project, holder.person)
@@ -55,8 +55,8 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
     """A route that answers what is posted with one of the functions below."""
 
     async def handler(request: Request) -> Response:
-        async def work(holder: requests.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
-            pictures = requests.for_pictures(holder)
+        async def work(holder: tokens.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
+            pictures = tokens.for_pictures(holder)
             return await run_in_threadpool(answer, holder.project, holder.person, body, pictures), None
 
         return await answered(request, work)

@@ -4,6 +4,7 @@ import re
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -291,20 +292,16 @@ def streaming(lesson: lessons.Lesson, values: lessons.Values, job: Job, *, cance
             draw(lesson, job.partial, values, finished=False)
 
 
-def begin(lesson: lessons.Lesson, values: lessons.Values) -> None:
-    """Compute a state, for a button."""
-    lessons.start(lesson, values)
-
-
 def failure(lesson: lessons.Lesson, values: lessons.Values, job: Job) -> None:
     """Say why a state could not be computed, and offer to try again."""
     st.error(f"This could not be computed: {verbatim(job.error)}", icon=":material/error:")
-    st.button("Try again", key="lesson-retry", on_click=begin, args=(lesson, values))
+    st.button("Try again", key="lesson-retry", on_click=lessons.start, args=(lesson, values))
 
 
-def look(lesson: lessons.Lesson) -> None:
-    """Hints of what to look for."""
-    st.markdown("\n".join(f"- {line}" for line in lesson.look))
+def look(hints: Sequence[str]) -> None:
+    """Hints of what to look for, a line each, below their heading."""
+    st.header("What to look for")
+    st.markdown("\n".join(f"- {hint}" for hint in hints))
 
 
 def sketch(lesson: lessons.Lesson) -> None:

@@ -17,7 +17,7 @@ from starlette.routing import Match, Route
 
 from workbench.app.access import login
 from workbench.app.desk import cards, requests
-from workbench.app.desk.acknowledgements import MOST_OPERATIONS, keep_fitting, perform, session_of
+from workbench.app.desk.operations import MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.requests import RefusedError, guarded, json_body, json_reply
 from workbench.app.programs import BASE
 from workbench.app.serving.frontend import from_root

@@ -177,7 +177,7 @@ def progress(session: Session) -> tuple[str, str]:
     if session.model is None:
         return f"{coverage}.", "There is no model yet: it comes with labels of two classes."
     if not evaluation.enough:
-        return f"{coverage}; the error is known once enough is measured: {error_so_far(evaluation)}.", (
+        return f"{coverage}; the model's error is {error_so_far(evaluation)}.", (
             "Go on: a part of your answers is kept to measure on."
         )
     ends = f"{percent(1 - evaluation.high)} to {percent(1 - evaluation.low)}"

@@ -65,7 +65,7 @@ def job_panel(job: Job, key: str, *, height: int = 96, again: bool = False) -> N
 def _panel(job: Job, key: str, height: int, again: bool) -> None:
     with st.container(height=height, border=False, key=f"{key}-panel"):
         if job.active:
-            bar(job, key, title=f"{job.title} · ")
+            bar(job, key, titled=True)
         elif job.status in ("failed", "cancelled"):
             with row(gap="medium"):
                 if job.status == "failed":
@@ -79,12 +79,21 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
                     try_again(job, f"{key}-again")
 
 
-def bar(job: Job, key: str, *, title: str = "", cancel: bool = True) -> None:
-    """Progress of a job, and the button that cancels it."""
+def bar(job: Job, key: str, *, titled: bool = False, cancel: bool = True) -> None:
+    """Progress of a job, and the button that cancels it.
+
+    Args:
+        job: under way.
+        key: makes widget keys unique.
+        titled: its title goes before its message, where that says more.
+        cancel: whether there is the button.
+    """
     waits = f"Waiting for another job to end: {job.waits_for}" if job.waits_for else job.message
     words = "Stopping…" if job.cancelling else waits or "Waiting for its turn"
+    if titled and words.lower() != job.title.lower():
+        words = f"{job.title} · {words}"
     with row(f"{key}-bar", gap="medium"):
-        st.progress(job.fraction, text=verbatim(title + words))
+        st.progress(job.fraction, text=verbatim(words))
         if cancel:
             st.button(
                 "Cancel",

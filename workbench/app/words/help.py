@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from workbench.app.words.text import words_of
+from workbench.app.words.text import PER_CENT, words_of
 from workbench.errors import InputError
 
 FIRST = "index"
@@ -62,7 +62,10 @@ def read(name: str) -> Page:
 
 
 def _linked(text: str, name: str, page_names: set[str]) -> str:
-    """Links between pages as addresses of the app; those that lead out of the help as their words."""
+    """Links between pages as addresses of the app, those that lead out of the help as their words.
+
+    No line ends between a number and its sign of per cent.
+    """
 
     def link(match: re.Match[str]) -> str:
         words, target = match[1], match[2].partition("#")[0]
@@ -74,7 +77,7 @@ def _linked(text: str, name: str, page_names: set[str]) -> str:
         return f"[{words}](help?{urlencode({'page': page_name})})"
 
     blocks = re.split(r"(^```.*?^```)", text, flags=re.DOTALL | re.MULTILINE)
-    blocks[::2] = (_LINK.sub(link, block) for block in blocks[::2])
+    blocks[::2] = (_LINK.sub(link, re.sub(r"(?<=\d)[ \n]%", PER_CENT, block)) for block in blocks[::2])
     return "".join(blocks)
 
 

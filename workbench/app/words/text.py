@@ -1,4 +1,4 @@
-"""Text that people wrote, shown exactly as they wrote it, and terms that pages explain."""
+"""Words of pages: what people wrote as they wrote it, numbers, errors, and terms that are explained."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.metrics import CalibrationVerdict
 
 # Every character Streamlit's Markdown gives a meaning to, directives (:red[..]), maths and emoji
 # codes (:name:) included.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=@&\"'])")
 
 
+_SPACE = re.compile(r"[^\S\u00a0]+")
+"""All but a no-break space, which a page wrote on purpose."""
 PER_CENT = "\u00a0%"
 """No line ends before it."""
 
@@ -41,10 +40,10 @@ def one_line(text: object, limit: int | None = None) -> str:
     """A text on one line, for the choices of a select box, which show Markdown as it is written.
 
     Args:
-        text: anything.
+        text: anything; its no-break spaces stay.
         limit: cut to this many characters, ending in an ellipsis.
     """
-    plain = " ".join(str(text).split()) or " "
+    plain = _SPACE.sub(" ", str(text)).strip() or " "
     return plain[: limit - 1].rstrip() + "…" if limit is not None and len(plain) > limit else plain
 
 
@@ -108,56 +107,6 @@ def plain(value: object, digits: int = 6) -> str:
 def plural(n: int, one: str, many: str | None = None) -> str:
     """A count with its noun: "1 label", "1,200 labels"."""
     return f"{n:,} {one if n == 1 else (many or one + 's')}"
-
-
-def calibration_meaning(verdict: CalibrationVerdict, event: str = "") -> str:
-    """The use of a model's percentages, by whether they are right; arguments as in `calibration_sentence`."""
-    from workbench.sessions.measure import TOLD
-
-    n = verdict.error.n
-    share = f"it is {event} in" if event else "it is right in"
-    places = sorted(verdict.bins, key=lambda place: -place[2] * abs(place[0] - place[1]))[:2]
-    where = " and ".join(
-        f"where it says {percent(confidence, 0)}, {share} {percent(did, 0)}" for confidence, did, _ in places
-    )
-    where = f" {where[0].upper()}{where[1:]}." if where else ""
-    if verdict.direction == "calibrated":
-        if n < TOLD:
-            return (
-                f"{plural(n, 'measured item')} are too few to tell whether its percentages are right: "
-                f"{TOLD} tell more."
-            )
-        right = f"are {event}" if event else "are right"
-        far = percent(verdict.error.high, 0)
-        return (
-            f"You can take its percentages at their word, to within {far} in the mean: of what it gives "
-            f"90 %, about nine in ten {right}."
-        )
-    if verdict.direction == "off both ways":
-        return f"Do not take its percentages at their word: some are too high, others too low.{where}"
-    if verdict.direction == "too modest":
-        return f"Read its percentages as too low.{where}"
-    check = "" if event else ": check by hand also what it seems sure of, or label more"
-    return f"Read its percentages as too high{check}.{where}"
-
-
-def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
-    """Verdict on a model's sureness, in a sentence.
-
-    Args:
-        verdict: on the items that were measured.
-        event: the class whose probability is meant; "" for the prediction.
-
-    Returns:
-        "Says 90 %, is right 83 %: too sure (n = 359)."; a gap that chance alone can make is called one.
-    """
-    from workbench.sessions.measure import TOLD
-
-    confidence, share = percent(verdict.confidence, 0), percent(verdict.accuracy, 0)
-    few = "too few to tell" if verdict.error.n < TOLD else "within chance"
-    word = few if verdict.direction == "calibrated" else verdict.direction
-    did = f"it is {event} in {share}" if event else f"is right {share}"
-    return f"Says {confidence}, {did}: {word} (n\u00a0=\u00a0{verdict.error.n:,})."
 
 
 def percent(value: float | None, digits: int = 1) -> str:
