@@ -61,7 +61,7 @@ def _file(folder: Path) -> Path:
 
 @cache
 def _newest_tables() -> bytes:
-    """An SQLite file without rows as the newest migration leaves it: most tests of a process start from it."""
+    """An SQLite file with all tables and no rows, from which most tests of a process start."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "w.sqlite"
         Store.open(file).close()
