@@ -57,7 +57,6 @@ ALLOWED = {
     "pools/formats/idx.py": "a File",
     "pools/formats/npy_files.py": "a File, mapped",
     "pools/formats/parquet.py": "a File",
-    "pools/vectors.py": "a File",
     "studies/attacks.py": "what it writes",
     # files of the program, of an installed package or of its cache: their names are no document's
     "pools/datasets/catalogue.py": "bundled",
@@ -83,6 +82,7 @@ FUNCTIONS = {
     "exchange/projects.py": {"open_bundle", "_rehearse", "_members", "_with_pool", "_pack_pictures"},
     "pools/encoders/__init__.py": {"weights_of"},  # of the file that open_encoder opened
     "pools/formats/sheet_process.py": {"main"},  # its own output, by its number
+    "pools/named_features.py": {"_read_parquet"},  # a File
     "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
     "pools/tables/pictures.py": {"_found_files", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},

@@ -38,6 +38,12 @@ def column_moments(X: Array) -> tuple[Floats, Floats]:
     return mean, deviation
 
 
+def upright(axes: Floats) -> Floats:
+    """Axes [n, D] whose entry of largest size is positive: the same data never come out mirrored."""
+    signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
+    return axes * np.where(signs == 0, axes.dtype.type(1), signs)[:, None]
+
+
 def slices(n: int, size: int) -> Iterator[slice]:
     """Slices of n rows, so many at a time.
 

@@ -20,7 +20,7 @@ from workbench.errors import InputError
 from workbench.exchange.answers import format_of
 from workbench.exchange.imports import import_labels
 from workbench.pools import inspect_table, load_pool, read_rows
-from workbench.pools.formats import jsons
+from workbench.pools.formats import json as json_files
 
 
 @pytest.mark.parametrize("file", files(), ids=lambda file: file.name)
@@ -297,7 +297,7 @@ def test_a_list_of_texts_in_json_is_texts() -> None:
 
 
 def test_a_table_in_json_that_would_grow_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsons, "MAX_CELLS", 2_000)
+    monkeypatch.setattr(json_files, "MAX_CELLS", 2_000)
     diagonal = {f"c{i}": {str(i): 1} for i in range(100)}
     for document in (diagonal, [[1]] * 2_100):
         with pytest.raises(InputError, match="the limit of this form of JSON is 2,000"):

@@ -93,7 +93,7 @@ def parse_value(text: str) -> Any:
 
 def feature_sets(pool_options: dict[str, Any]) -> list[str]:
     """The sets of features that were named for a pool, for `typed`."""
-    from workbench.pools.encoded import split_sets
+    from workbench.pools.named_features import split_sets
 
     features = pool_options.get("features")
     return split_sets(features) if isinstance(features, str) else []

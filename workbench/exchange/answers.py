@@ -16,7 +16,8 @@ from workbench.exchange.rows import SIGN
 from workbench.pools.cells import plain_text
 from workbench.pools.formats import FORMATS
 from workbench.pools.formats.files import File
-from workbench.pools.formats.jsons import MAX_PERSON, By, annotations_of, answered, choices_of, time_of
+from workbench.pools.formats.json import answered
+from workbench.pools.formats.label_studio import MAX_PERSON, By, annotations_of, choices_of, time_of
 from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import found_by_path
 from workbench.pools.tables.uses import COLUMNS as EXPORTED

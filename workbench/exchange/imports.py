@@ -17,7 +17,7 @@ from workbench.exchange.auditing import column_of, table_of
 from workbench.exchange.predictions import Prediction, read_predictions
 from workbench.guesses import unknown_names
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.jsons import Choice, votes_of
+from workbench.pools.formats.label_studio import Choice, votes_of
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
 from workbench.pools.tables.options import READING

@@ -12,7 +12,7 @@ from workbench.exchange.answers import LABEL_STUDIO, Places, Row, Rows, format_o
 from workbench.exchange.models import load_model
 from workbench.guesses import likely_columns
 from workbench.pools.cells import MARKS, bare, plain_text
-from workbench.pools.formats.jsons import By, choices_of
+from workbench.pools.formats.label_studio import By, choices_of
 from workbench.pools.pool import Pool
 from workbench.reading import cut, listed, reading
 

@@ -35,12 +35,11 @@ from workbench.exchange.models import save_model_of
 from workbench.exchange.rows import label_table
 from workbench.members import FolderMembers, Members, ZipMembers
 from workbench.pools import compare_fingerprints
-from workbench.pools.encoded import YES, files_in, with_files
-from workbench.pools.formats.files import File
-from workbench.pools.formats.images import IMAGE_ENDINGS
+from workbench.pools.formats.files import IMAGE_ENDINGS, File
 from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
 from workbench.pools.images.photos import PhotoItems
 from workbench.pools.loading import is_named
+from workbench.pools.named_features import YES, files_in, with_files
 from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import Pictures
 from workbench.reading import cut, parse_json, reading

@@ -13,7 +13,7 @@ from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Pl
 from workbench.exchange.imports import Mark, check_mark, class_name, file_votes
 from workbench.exchange.rows import RowsOut, number_cells, own_cells
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.jsons import By, Choice
+from workbench.pools.formats.label_studio import By, Choice
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.tables.uses import COLUMNS, TAKEN
 from workbench.reading import cut, letters, listed, reading, valid_texts

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,10 @@ from workbench.errors import InputError
 from workbench.pools.features.cache import cached_features
 from workbench.pools.features.numbers import MAX_IMAGE_FEATURES, ImageFeatureMap, NumberMap, size_text
 from workbench.pools.features.shapes import SMALLEST, ShapesFeatureMap
-from workbench.pools.features.vectors import PREFIX, is_vectors, without_features
+from workbench.pools.features.vectors import IMAGE_FEATURES, PREFIX, is_vectors, without_features
 from workbench.pools.fingerprints import fingerprint_rows
-from workbench.pools.pool import ArrayItems, FeatureMap, ImageItems, Items, Pool, RowNumbers, TestSplit
+from workbench.pools.pool import ArrayItems, FeatureMap, ImageItems, Pool, RowNumbers, TestSplit
 from workbench.reading import cut
-
-IMAGE_FEATURES = ("pixels", "shapes")
 
 
 def number_pool(
@@ -124,17 +123,22 @@ def image_pool(
     check_image_features(features)
     images, white = _checked_images(images)
     vectors = is_vectors(features)
-    from_network = features.lower().endswith(".json") and not vectors
     shape = tuple(int(n) for n in images.shape[1:])
-    items = ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white)
-    described: dict[str, Any] = {
-        "test": test,
-        "title": title,
-        "description": f"{len(images):,} {'grey' if len(shape) == 2 else 'colour'} images of {shape[0]} x "
+    pool = partial(
+        Pool,
+        name,
+        "image",
+        classes=classes,
+        truth=truth,
+        items=ImageItems(RowNumbers(len(images)) if ids is None else ids, images, white),
+        test=test,
+        title=title or name,
+        description=f"{len(images):,} {'grey' if len(shape) == 2 else 'colour'} images of {shape[0]} x "
         f"{shape[1]} pixels.",
-    }
+        common_scale=True,
+    )
+    words = fingerprint_rows(images)
     if features == "shapes" and max(shape[:2]) >= SMALLEST:
-        words = fingerprint_rows(images)
         learnt, matrix = cached_features(
             "shapes",
             words,
@@ -144,28 +148,21 @@ def image_pool(
             white=white,
         )
         notes = (*notes, said_of_shapes(learnt))
-        return pool_of_images(name, items, learnt, matrix, words, truth, classes, notes=notes, **described)
-    feature_map, pixel_notes = _pixels_map(images, white, features, resized, mode)
-    feature_map = replace(feature_map, brightest=brightest)
-    pool = pool_of_images(
-        name,
-        items,
-        feature_map,
-        np.empty((len(images), 0), np.float32) if from_network or vectors else feature_map.transform(images),
-        fingerprint_rows(images),
-        truth,
-        classes,
-        notes=(*notes, *pixel_notes),
-        **described,
-    )
+        return pool(features=matrix, feature_map=learnt, fingerprints=words, notes=notes)
+    pixels_map, pixel_notes = _pixels_map(images, white, features, resized, mode)
+    pixels_map = replace(pixels_map, brightest=brightest)
+    notes = (*notes, *pixel_notes)
     if vectors:
         bare, none = without_features(features, len(images))
-        return replace(pool, feature_map=bare, features=none)
-    if not from_network:
-        return pool
+        return pool(features=none, feature_map=bare, fingerprints=words, notes=notes)
+    if not features.lower().endswith(".json"):
+        matrix = pixels_map.transform(images)
+        return pool(features=matrix, feature_map=pixels_map, fingerprints=words, notes=notes)
     from workbench.pools.features.network import NetworkFeatureMap, with_network
 
-    return with_network(pool, NetworkFeatureMap.read(features))
+    none = np.empty((len(images), 0), np.float32)
+    bare_pool = pool(features=none, feature_map=pixels_map, fingerprints=words, notes=notes)
+    return with_network(bare_pool, NetworkFeatureMap.read(features))
 
 
 def _checked_images(images: Array) -> tuple[Array, float]:
@@ -219,38 +216,6 @@ def said_of_shapes(feature_map: FeatureMap) -> str:
     return (
         f"Features are {len(feature_map.columns)} shapes learnt from small copies of the images; shown "
         "are the originals."
-    )
-
-
-def pool_of_images(
-    name: str,
-    items: Items,
-    feature_map: FeatureMap,
-    features: Array,
-    fingerprints: Array,
-    truth: Ints | None,
-    classes: tuple[str, ...],
-    *,
-    test: TestSplit | None = None,
-    title: str = "",
-    description: str = "",
-    notes: tuple[str, ...] = (),
-) -> Pool:
-    """A pool of images; the arguments are those of `Pool`."""
-    return Pool(
-        name=name,
-        kind="image",
-        features=features,
-        classes=classes,
-        truth=truth,
-        items=items,
-        feature_map=feature_map,
-        fingerprints=fingerprints,
-        test=test,
-        title=title or name,
-        description=description,
-        common_scale=True,
-        notes=notes,
     )
 
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.pools.datasets.catalogue import POOLS
-from workbench.pools.encoded import other_encoder, with_named_features
 from workbench.pools.features import feature_map_from_json
 from workbench.pools.features.table import TableFeatureMap
-from workbench.pools.features.vectors import is_vectors
+from workbench.pools.features.vectors import is_vectors, other_encoder
 from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.encodings import undecodable
 from workbench.pools.formats.files import File
 from workbench.pools.images.photos import PhotoItems, Photos
+from workbench.pools.named_features import with_named_features
 from workbench.pools.neighbours.twins import groups_of
 from workbench.pools.pool import ArrayItems, ImageItems, Pool, RowItems, TextItems
 from workbench.pools.python_objects import held_file

@@ -221,6 +221,27 @@ class Pool:
         """[N] the lowest item of each one's group of copies, itself where it has none."""
         return np.arange(len(self)) if self.grouping is None else self.grouping(self)
 
+    def with_features(
+        self, feature_map: FeatureMap, features: Array, note: str, fingerprints: Array | None = None
+    ) -> Pool:
+        """The same items with other features, which share one scale.
+
+        Args:
+            feature_map: that made them.
+            features: [N, D].
+            note: on them, for people.
+            fingerprints: [N] that tell the features too; None keeps those of the items.
+        """
+        return replace(
+            self,
+            features=features,
+            feature_map=feature_map,
+            fingerprints=self.fingerprints if fingerprints is None else fingerprints,
+            plane=False,
+            common_scale=True,
+            notes=(*self.notes, note),
+        )
+
     def split(self, seed: int, fraction: float = 0.2) -> Pool:
         """The same pool with a stratified test split.
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.arrays import Array, Floats, column_moments
+from workbench.arrays import Array, Floats, column_moments, upright
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 
@@ -90,13 +90,11 @@ def principal_axes(X: ArrayLike, n_components: int = 2) -> PrincipalAxes:
     take = min(n_components, len(rows))
     axes = np.zeros((n_components, d))
     axes[:take] = rows[:take]
-    signs = np.sign(axes[np.arange(n_components), np.abs(axes).argmax(axis=1)])
-    axes *= np.where(signs == 0, 1.0, signs)[:, None]
     explained = np.zeros(n_components)
     total = float(squares.sum())
     if total > 0:
         explained[:take] = squares[:take] / total
-    return PrincipalAxes(mean, axes, explained)
+    return PrincipalAxes(mean, upright(axes), explained)
 
 
 def leading_axes(X: ArrayLike, n_components: int = 2) -> PrincipalAxes:
@@ -119,8 +117,7 @@ def leading_axes(X: ArrayLike, n_components: int = 2) -> PrincipalAxes:
     centred = values - mean
     total = float((centred**2).sum())
     _, singular, axes = randomized_svd(centred, n_components, n_iter=4, random_state=0)
-    signs = np.sign(axes[np.arange(n_components), np.abs(axes).argmax(axis=1)])
-    return PrincipalAxes(mean, axes * signs[:, None], singular**2 / total if total > 0 else singular**2)
+    return PrincipalAxes(mean, upright(axes), singular**2 / total if total > 0 else singular**2)
 
 
 def scaled_axes(pool: Pool, n_components: int, *, most: int, stream: int) -> tuple[PrincipalAxes, Floats]:

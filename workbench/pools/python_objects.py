@@ -12,8 +12,9 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
+from workbench.pools.formats.files import IMAGE_ENDINGS
 from workbench.pools.pool import Held
-from workbench.pools.tables.uses import PICTURE_ENDINGS
+from workbench.pools.tables.source_table import check_names
 from workbench.reading import cut, listed
 
 LABEL = "label"
@@ -88,9 +89,7 @@ def _frame(frame: Any, y: Any, options: Mapping[str, Any], stem: str) -> Held:
             )
         frame[target] = _labels(y, len(frame))
         options["target"] = target
-    twice = [name for name in dict.fromkeys(frame.columns) if list(frame.columns).count(name) > 1]
-    if twice:
-        raise InputError(f"The table has more than one column called {cut(twice[0])}. Rename one of them.")
+    check_names("The table", list(frame.columns))
     for name in frame.columns:
         frame[name] = plain_column(frame[name])
     out = io.BytesIO()
@@ -143,7 +142,7 @@ def _are_paths(source: Sequence[Any]) -> bool:
     """True if these are paths of pictures: `Path`s, or texts that end so and are there."""
     if any(isinstance(entry, Path) for entry in source):
         return True
-    has_endings = all(len(entry) < 4096 and entry.lower().endswith(PICTURE_ENDINGS) for entry in source)
+    has_endings = all(len(entry) < 4096 and entry.lower().endswith(IMAGE_ENDINGS) for entry in source)
     return has_endings and Path(source[0]).expanduser().is_file()
 
 

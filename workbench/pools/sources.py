@@ -101,7 +101,8 @@ class ArraySource:
 
     def units(self) -> list[Unit]:
         """Runs of UNIT_ROWS rows."""
-        return _runs(self.n_rows)
+        starts = range(0, self.n_rows, UNIT_ROWS)
+        return [Unit(start, min(UNIT_ROWS, self.n_rows - start)) for start in starts]
 
     def chunks(self, unit: Unit, chunk_rows: int) -> Iterator[tuple[int, Array]]:
         """Slices of the array."""
@@ -121,10 +122,6 @@ class ArraySource:
     def name_of(self, row: int) -> str:
         """Its number, and its id where there is one."""
         return f"row {row}" if self.ids is None else f"row {row} (id {self.ids[row]!r})"
-
-
-def _runs(n_rows: int) -> list[Unit]:
-    return [Unit(start, min(UNIT_ROWS, n_rows - start)) for start in range(0, n_rows, UNIT_ROWS)]
 
 
 def transformed(feature_map: FeatureMap, rows: Any, first: int) -> Array:

@@ -18,8 +18,8 @@ from workbench import registry
 from workbench.engine.efficientnet import read_weights
 from workbench.errors import InputError
 from workbench.pools import encoders, feature_map_from_json, load_pool
-from workbench.pools.encoded import split_sets
 from workbench.pools.encoders import ENCODERS, open_encoder
+from workbench.pools.named_features import split_sets
 from workbench.registry import FileName, trust
 
 HERE = "tests.pools.encoders.test_encoders"

@@ -152,13 +152,30 @@ def test_a_full_disk_costs_the_cache_alone(kept, monkeypatch):
     assert not [path for path in kept.iterdir() if path.name.startswith("new-")]
 
 
-def test_features_are_kept_by_what_the_encoder_is(kept, monkeypatch):
-    now = [1.0]
+def lengths_as_encoder(monkeypatch, factor):
+    """An encoder in place of every other: how long a text is, times the one number of `factor`."""
 
     def opened(features, kind):
-        return lambda items: np.array([[len(str(i)) * now[0], 1.0, now[0]] for i in items], np.float32)
+        return lambda items: np.array([[len(str(i)) * factor[0], 1.0, factor[0]] for i in items], np.float32)
 
-    monkeypatch.setattr("workbench.pools.encoded.open_encoder", opened)
+    for module in ("named_features", "features.vectors"):
+        monkeypatch.setattr(f"workbench.pools.{module}.open_encoder", opened)
+
+
+def test_a_map_that_was_kept_under_another_column_reads_that_of_the_table(kept, monkeypatch):
+    lengths_as_encoder(monkeypatch, [1.0])
+    data = ("Kommentar\n" + "\n".join("x" * (i + 1) for i in range(20))).encode()
+    options = {"file_name": "t.csv", "text_column": "Kommentar", "features": "wordllama"}
+    document = load_pool(data, **options).feature_map.to_json()
+    assert document["column"] == "Kommentar"
+    pool = reopened(document | {"column": "text"}, data, **options)
+    rows = read_rows(data, file_name="t.csv")
+    np.testing.assert_array_equal(pool.feature_map.transform(rows), pool.features)
+
+
+def test_features_are_kept_by_what_the_encoder_is(kept, monkeypatch):
+    now = [1.0]
+    lengths_as_encoder(monkeypatch, now)
     data = ("text\n" + "\n".join("x" * (i + 1) for i in range(20))).encode()
     given = {"file_name": "t.csv", "text_column": "text"}
     first = load_pool(data, features="wordllama", **given)

@@ -28,7 +28,8 @@ from workbench.errors import InputError
 from workbench.exchange import answers
 from workbench.exchange.imports import import_labels
 from workbench.pools import inspect_table, load_pool, read_rows
-from workbench.pools.formats import format_of, huggingface, jsons
+from workbench.pools.formats import format_of, huggingface
+from workbench.pools.formats import json as json_files
 from workbench.pools.formats.arrow import unpacked_size
 from workbench.pools.formats.files import File
 from workbench.pools.tables.options import TableOptions
@@ -328,10 +329,10 @@ def test_rows_of_a_workbook_that_the_reader_loses_are_missed():
 
 def test_a_json_document_of_too_many_lists_is_refused_before_it_is_read(monkeypatch):
     """Twelve million lists in 46 MB took 1.3 GB."""
-    monkeypatch.setattr(jsons, "MAX_PARTS", 100)
+    monkeypatch.setattr(json_files, "MAX_PARTS", 100)
     document = b"[" + b'{"a": 1}, ' * 98 + b'{"a": 2}]'
     assert len(read_rows(document, file_name="t.json")) == 99
-    monkeypatch.setattr(jsons, "parse_json", None)
+    monkeypatch.setattr(json_files, "parse_json", None)
     with pytest.raises(InputError, match=r"about 101 lists and objects; .* 100\. Use JSON lines"):
         read_rows(b"[" + document[1:-1] + b", [1]]", file_name="t.json")
 

@@ -20,8 +20,8 @@ from workbench.errors import InputError
 from workbench.figures.theme import CATEGORICAL
 from workbench.guesses import columns_of
 from workbench.pools.cells import BLANKS
-from workbench.pools.encoded import model_input_of
 from workbench.pools.images.photos import PhotoItems
+from workbench.pools.model_input import model_input_of
 from workbench.pools.tables.uses import LONG_TEXT
 from workbench.sessions import Ask, Session
 from workbench.sessions.asking_items import ItemAsk

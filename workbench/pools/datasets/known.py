@@ -1,6 +1,6 @@
 """Opening known data sets: scikit-learn's, from a data folder, or through those who publish them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -56,9 +56,9 @@ def load_known(source: str) -> Callable[..., Pool] | None:
     entry = find_entry(group, name)
     if entry is None and group != "pmlb":
         names = [candidate.name for candidate in catalogue() if candidate.group == group]
-        close = get_close_matches(name, names, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"There is no {group} set called {name!r}.{hint} Known: {', '.join(names)}.")
+        raise InputError(
+            f"There is no {group} set called {name!r}.{_hint(name, names)} Known: {', '.join(names)}."
+        )
     if group == "pmlb":
         return partial(load_pmlb, name)
     assert entry is not None
@@ -68,6 +68,12 @@ def load_known(source: str) -> Callable[..., Pool] | None:
         "images": load_images,
     }
     return partial(loaders[group], entry)
+
+
+def _hint(name: str, names: Sequence[str]) -> str:
+    """A question that names the closest of some names; "" where none is close."""
+    close = get_close_matches(name, names, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def load_pmlb(name: str) -> Pool:
@@ -95,10 +101,9 @@ def _fetch_pmlb(name: str, known: bool) -> Path:
     if find_spec("pmlb") is None:
         if not known:
             names = [entry.name for entry in catalogue() if entry.group == "pmlb"]
-            close = get_close_matches(name, names, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
             raise InputError(
-                f"There is no pmlb set called {name!r} in the catalogue.{hint} " + _how_pmlb(name)
+                f"There is no pmlb set called {name!r} in the catalogue.{_hint(name, names)} "
+                + _how_pmlb(name)
             )
         raise InputError(f"The set pmlb:{name} is not on this machine. " + _how_pmlb(name))
     import pmlb  # type: ignore[import-not-found, unused-ignore]
@@ -279,7 +284,7 @@ def load_libsvm(file: str, **options: Any) -> Pool:
 
     Args:
         file: its name or path.
-        options: those of `workbench.pools.formats.libsvm.load`.
+        options: those of `workbench.pools.formats.arrays.load_libsvm`.
 
     Returns:
         The pool.
@@ -287,7 +292,7 @@ def load_libsvm(file: str, **options: Any) -> Pool:
     Raises:
         InputError: no such file, or as the format's loader.
     """
-    from workbench.pools.formats.libsvm import load
+    from workbench.pools.formats.arrays import load_libsvm as load
 
     return call_with_options(load, f"Pool 'libsvm:{file}'", options, File.of(find_file(file) or file))
 

@@ -19,8 +19,8 @@ FEATURE_MAPS = {
     "pieces": "workbench.pools.features.pieces:PiecesFeatureMap",
     "shapes": "workbench.pools.features.shapes:ShapesFeatureMap",
     "vectors": "workbench.pools.features.vectors:VectorFeatureMap",
-    "encoder": "workbench.pools.encoded:EncoderFeatureMap",
-    "joined": "workbench.pools.encoded:JoinedFeatureMap",
+    "encoder": "workbench.pools.features.vectors:EncoderFeatureMap",
+    "joined": "workbench.pools.features.vectors:JoinedFeatureMap",
     "network": "workbench.pools.features.network:NetworkFeatureMap",
 }
 """Kind of a saved map -> "module:class"."""

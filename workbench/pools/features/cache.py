@@ -266,9 +266,7 @@ def cached_features(
         return _grown(kind, fingerprints, document, replay)
     if len(fingerprints) < WORTH:
         return learn(WorkCache())
-    digest = sha256(repr((VERSION, kind, options)).encode())
-    digest.update(_octets(fingerprints))
-    place = _folder() / f"{kind}-{digest.hexdigest()[:32]}"
+    place = _place(kind, options, fingerprints)
     pair = _read(place, len(fingerprints))
     if pair is not None:
         return pair
@@ -294,13 +292,11 @@ def kept_arrays(kind: str, key: Any, make: Callable[[], dict[str, Array]]) -> di
         The arrays; those of 32 MB and more stay on disk where they were kept. What cannot be read or
         written is made.
     """
-    place = _folder() / f"{kind}-{sha256(repr((VERSION, kind, key)).encode()).hexdigest()[:32]}"
+    place = _place(kind, key)
     try:
         arrays = {}
         for name in json.loads((place / "names.json").read_text(encoding="utf-8")):
-            path = place / f"{name}.npy"
-            large = path.stat().st_size > _MAPPED
-            arrays[str(name)] = np.load(path, allow_pickle=False, mmap_mode="r" if large else None)
+            arrays[str(name)] = _loaded(place / f"{name}.npy")
         os.utime(place)
         return arrays
     except (OSError, ValueError, TypeError):  # not there, damaged, or of another version
@@ -354,9 +350,7 @@ def _grown(
         features[hits], missing = pair[1][at[hits]], np.flatnonzero(~hits)
     if len(missing):
         features[missing] = replay(feature_map, missing)
-    digest = sha256(repr((VERSION, kind, name)).encode())
-    digest.update(_octets(fingerprints))
-    _write(_folder() / f"{kind}-{digest.hexdigest()[:32]}", feature_map, features, fingerprints)
+    _write(_place(kind, name, fingerprints), feature_map, features, fingerprints)
     return feature_map, features
 
 
@@ -374,8 +368,19 @@ def _digest(feature_map: FeatureMap) -> str:
     return sha256(json.dumps(feature_map.to_json(), sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _octets(fingerprints: Array) -> bytes:
-    return np.ascontiguousarray(fingerprints, dtype="<u8").tobytes()
+def _place(kind: str, key: Any, fingerprints: Array | None = None) -> Path:
+    """Folder of what is kept of this kind, by everything that it depends on."""
+    digest = sha256(repr((VERSION, kind, key)).encode())
+    if fingerprints is not None:
+        digest.update(np.ascontiguousarray(fingerprints, dtype="<u8").tobytes())
+    return _folder() / f"{kind}-{digest.hexdigest()[:32]}"
+
+
+def _loaded(path: Path) -> Array:
+    """An array of a file; a large one stays there, and is read where it is looked at."""
+    large = path.stat().st_size > _MAPPED
+    array: Array = np.load(path, allow_pickle=False, mmap_mode="r" if large else None)
+    return array
 
 
 def _folder() -> Path:
@@ -392,9 +397,7 @@ def _read(place: Path, n: int) -> tuple[FeatureMap, Array] | None:
 
     try:
         feature_map = feature_map_from_json(json.loads((place / "map.json").read_text(encoding="utf-8")))
-        path = place / "features.npy"
-        large = path.stat().st_size > _MAPPED
-        features = np.load(path, allow_pickle=False, mmap_mode="r" if large else None)
+        features = _loaded(place / "features.npy")
         os.utime(place)
     except (OSError, ValueError):  # not there, damaged, or of another version
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -219,11 +219,5 @@ def with_network(pool: Pool, feature_map: NetworkFeatureMap) -> Pool:
         )
     images: Sequence[Any] = pool.items.images  # type: ignore[attr-defined]
     d = len(feature_map.columns)
-    return replace(
-        pool,
-        features=feature_map.transform(images),
-        feature_map=feature_map,
-        common_scale=True,
-        plane=False,
-        notes=(*pool.notes, f"Features are the {d} units a trained network ends in."),
-    )
+    note = f"Features are the {d} units a trained network ends in."
+    return pool.with_features(feature_map, feature_map.transform(images), note)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, pack, unpack
+from workbench.arrays import Array, Floats, pack, unpack, upright
 from workbench.errors import InputError
 from workbench.pools.cells import check_texts, texts_of
 from workbench.progress import tell
@@ -93,8 +93,7 @@ class PiecesFeatureMap:
             )
         tell(0.5, f"Learning {n} directions")
         with np.errstate(invalid="ignore"):  # of texts that are all alike no share of their variance is known
-            axes = TruncatedSVD(n, algorithm="randomized", random_state=0).fit(values).components_
-        axes = axes * np.sign(axes[np.arange(n), np.abs(axes).argmax(axis=1)])[:, None]
+            axes = upright(TruncatedSVD(n, algorithm="randomized", random_state=0).fit(values).components_)
         scales = np.maximum(np.abs(axes).max(axis=0), 1e-12) / _LEVELS
         words, pieces = (
             () if transformer is None else tuple(map(str, transformer.get_feature_names_out()))

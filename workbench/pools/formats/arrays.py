@@ -1,9 +1,11 @@
-"""Pools of the arrays of NPY and NPZ files."""
+"""Pools of numbers: the arrays of NPY and NPZ files, and the format of LIBSVM and SVMlight."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,8 +15,9 @@ from workbench.arrays import Array, digest
 from workbench.errors import InputError
 from workbench.pools.building import image_pool, number_pool, own_split
 from workbench.pools.features.cache import WORTH, kept_arrays
-from workbench.pools.features.numbers import check_finite
+from workbench.pools.features.numbers import IndexedRows, check_finite
 from workbench.pools.features.table import NumberColumn, TableFeatureMap
+from workbench.pools.features.vectors import IMAGE_FEATURES
 from workbench.pools.formats import Reader
 from workbench.pools.formats.files import (
     MAX_BYTES,
@@ -28,7 +31,8 @@ from workbench.pools.labels import codes_of
 from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.sources import ArraySource, Unit
 from workbench.pools.tables.columns import typical
-from workbench.reading import cut, listed
+from workbench.pools.tables.source_table import check_names
+from workbench.reading import cut, listed, reading
 
 if TYPE_CHECKING:
     from workbench.pools.pool import FeatureMap
@@ -152,7 +156,7 @@ def load(
     if values.ndim in (3, 4):
         check_cells(label, len(values), int(np.prod(values.shape[1:])), 2 * max_cells, 2 * max_cells)
         return image_pool(title, values, truth, class_names, ids=content.ids, test=test, features=features)
-    if features not in ("shapes", "pixels"):
+    if features not in IMAGE_FEATURES:
         raise InputError(f"features={cut(features)} is for images; {label} holds a table.")
     _check_table(values, content.columns, label)
     if isinstance(values, np.memmap) and values.dtype.kind == "f":
@@ -224,9 +228,7 @@ def _check_table(values: Array, names: Sequence[str], label: str) -> None:
         raise InputError(f"{label} must hold a table [N, D] or images [N, H, W]; got {list(values.shape)}.")
     if names and len(names) != values.shape[1]:
         raise InputError(f"{label} names {len(names)} columns but has {values.shape[1]}.")
-    if len(set(names)) < len(names):
-        again = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InputError(f"{label} has more than one column called {cut(again)}. Rename one of them.")
+    check_names(label, names)
 
 
 class _Rows(NamedTuple):
@@ -355,33 +357,31 @@ class NumpySource:
     def __init__(self, path: Path, feature_map: FeatureMap | None = None) -> None:
         self.path = path
         self.feature_map = feature_map
-        self._array: ArraySource | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_array": None}  # a worker maps the file itself
+        return {"path": self.path, "feature_map": self.feature_map}  # a worker maps the file itself
 
-    def _open(self) -> ArraySource:
-        if self._array is None:
-            self._array = ArraySource(_rows(File.of(self.path)), self.feature_map)
-        return self._array
+    @cached_property
+    def _array(self) -> ArraySource:
+        return ArraySource(_rows(File.of(self.path)), self.feature_map)
 
     @property
     def n_rows(self) -> int:
         """N."""
-        return self._open().n_rows
+        return self._array.n_rows
 
     @property
     def n_columns(self) -> int:
         """D."""
-        return self._open().n_columns
+        return self._array.n_columns
 
     def units(self) -> list[Unit]:
         """Runs of rows."""
-        return self._open().units()
+        return self._array.units()
 
     def chunks(self, unit: Unit, chunk_rows: int) -> Iterator[tuple[int, Array]]:
         """Slices of the mapped array."""
-        yield from self._open().chunks(unit, chunk_rows)
+        yield from self._array.chunks(unit, chunk_rows)
 
     def portable(self, unit: Unit) -> NumpySource:
         """Itself: the path, which the worker must see too."""
@@ -408,3 +408,65 @@ def _stream(path: Path, feature_map: FeatureMap | None, columns: Sequence[str] |
 
 
 READER = Reader(load, _rows, stream=_stream)
+
+
+def load_libsvm(
+    file: File,
+    *,
+    name: str | None = None,
+    n_features: int | None = None,
+    max_bytes: int = MAX_BYTES,
+    max_cells: int = MAX_CELLS,
+) -> Pool:
+    """Make a pool of a LIBSVM file.
+
+    Args:
+        file: also .gz or .bz2.
+        name: of the pool.
+        n_features: D, when the file's last columns may all be zero.
+        max_bytes: most bytes of the file, unpacked.
+        max_cells: most rows x columns once laid out.
+
+    Returns:
+        The pool; its columns are called by the file's own indices, x0, x1, ... or x1, x2, ....
+
+    Raises:
+        InputError: not that format, several labels a line, or too large.
+    """
+    table, y = _read_libsvm(file, n_features, max_bytes, max_cells)
+    X, names = table.values, table.names
+    check_finite(X, names)
+    truth, classes = codes_of(y, None, file.name, minus_one=False)
+    return number_pool(name or file.stem, X, truth, classes, names, title=file.name)
+
+
+def _rows_of_libsvm(file: File) -> IndexedRows:
+    """The features, by the file's own indices: those that no row names are zero."""
+    return _read_libsvm(file, None, MAX_BYTES, MAX_CELLS)[0]
+
+
+def _read_libsvm(
+    file: File, n_features: int | None, max_bytes: int, max_cells: int
+) -> tuple[IndexedRows, Array]:
+    from sklearn.datasets import load_svmlight_file
+
+    data = file.content(max_bytes)
+    with reading(file.name, 'a file in the LIBSVM format ("label index:value ..." a line)'):
+        sparse: Any
+        sparse, y = load_svmlight_file(io.BytesIO(data), zero_based=True)
+    first = 0 if sparse.indices.size and int(sparse.indices.min()) == 0 else 1
+    width = sparse.shape[1] - first
+    if n_features is not None and n_features < width:
+        raise InputError(
+            f"{file.name} names the index {width - 1 + first}; n_features={n_features} is fewer."
+        )
+    width = width if n_features is None else n_features
+    check_cells(file.name, sparse.shape[0], width, max_cells)  # an index may be anything: not laid out before
+    if sparse.shape[0] < 2 or width <= 0:
+        raise InputError(f"{file.name} holds {sparse.shape[0]} item(s) of {width} features; too little.")
+    values = np.zeros((sparse.shape[0], width))
+    values[:, : sparse.shape[1] - first] = sparse.toarray()[:, first:]
+    return IndexedRows(values, first), y
+
+
+LIBSVM = Reader(load_libsvm, _rows_of_libsvm)

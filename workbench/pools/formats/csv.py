@@ -1,6 +1,5 @@
 """CSV files as tables of texts."""
 
-import codecs
 import csv
 import io
 from collections import Counter
@@ -12,7 +11,7 @@ import numpy as np
 
 from workbench.csv_writing import plain_cell
 from workbench.errors import InputError
-from workbench.pools.formats.encodings import settle_encoding
+from workbench.pools.formats.encodings import as_utf8
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.notebooks import counted
 from workbench.pools.tables import table_reader
@@ -64,10 +63,7 @@ def read(file: File, options: TableOptions) -> RawTable:
     data = file.content(options.max_bytes)
     if not data.strip(b"\r\n\t ,;|\xef\xbb\xbf"):
         raise InputError(f"{name} is empty. Give a file with a header line and a row for each item.")
-    encoding, told_encoding = settle_encoding(data, name, options.encoding)
-    if encoding not in ("utf-8", "utf-8-sig"):
-        data = data.decode(encoding).encode()
-    data = data.removeprefix(codecs.BOM_UTF8)
+    data, encoding, told_encoding = as_utf8(data, name, options.encoding)
     if b"\x00" in data[:_SNIFF_CHARACTERS]:
         raise InputError(
             f"{name} is not a text file (it holds zero bytes). Save the table as CSV or Parquet."
@@ -101,8 +97,7 @@ def read(file: File, options: TableOptions) -> RawTable:
     frame, rows = _without_empty_rows(frame)
     n_empty = 0 if rows is None else n_rows - len(rows)
     frame, notes = _without_nothing(frame, renamed)
-    n_under, told_under = explaining(frame, None if header is None else int(header))
-    n_under = min(n_under, len(frame))
+    n_under, told_under = explaining(frame, header)
     frame = frame.iloc[n_under:].reset_index(drop=True) if n_under else frame
     notes += (f"{counted(n_empty, 'row')} without a cell left out.",) if n_empty else ()
     return RawTable(

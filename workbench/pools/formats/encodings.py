@@ -70,6 +70,23 @@ def settle_encoding(data: bytes, name: str, encoding: str | None) -> tuple[str, 
     return best, (Problem("encoding", "guess", message, fixes=fixes),)
 
 
+def as_utf8(data: bytes, name: str, encoding: str | None) -> tuple[bytes, str, tuple[Problem, ...]]:
+    """A text in UTF-8 without a mark before it, the encoding that it had, and what is to be said of that.
+
+    Args:
+        data: of the file.
+        name: of the file.
+        encoding: as of `settle_encoding`.
+
+    Raises:
+        InputError: as `settle_encoding`.
+    """
+    settled, problems = settle_encoding(data, name, encoding)
+    if settled not in ("utf-8", "utf-8-sig"):
+        data = data.decode(settled).encode()
+    return data.removeprefix(codecs.BOM_UTF8), settled, problems
+
+
 def _said_encoding(data: bytes, name: str, encoding: str) -> str:
     try:
         codec = codecs.lookup(encoding)

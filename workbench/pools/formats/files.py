@@ -1,19 +1,20 @@
-"""Files, folders and uploads: what they are called and how large they may be, before anything is read."""
+"""Files, folders and uploads: what their names say and how large they may be, before anything is read."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
 import io
+import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from workbench.errors import InputError
 from workbench.members import FolderMembers, Members, ZipMembers
-from workbench.reading import cut, reading
+from workbench.reading import cut, listed, reading
 
 MAX_BYTES = 400 << 20
 """Most bytes of a file that is read whole, also once unpacked."""
@@ -23,8 +24,12 @@ MAX_COLUMNS = 100_000
 MAX_ITEMS = 20_000_000
 
 TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".json", ".jsonl")
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 """Tables beside images, as `datasets` calls them."""
+SPLITS = ("train", "validation", "valid", "val", "dev", "test")
+"""Names of the parts of a dataset, in their usual order."""
+_OF_SPLIT = re.compile(r"(?:^|[/_.-])(train|test|validation|valid|dev|val)(?=[/_.-]|$)")
 _DOCUMENTS = (".txt", ".md", ".pdf", ".names", ".html", ".rst", ".docx", "license", "readme", "index")
 _PACKED = (".gz", ".bz2")
 _OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
@@ -215,3 +220,32 @@ def check_cells(
             f"{name} has {n_columns:,} columns; the limit is {max_columns:,}. Take fewer of them (of "
             "numbers an NPZ file may hold more), or bring them down by principal components first."
         )
+
+
+def by_split(
+    name: str, paths: Sequence[str], split: str | None
+) -> tuple[dict[str, list[str]], tuple[str, ...]]:
+    """Files by the split that their paths name, in the usual order; those that name none are "train".
+
+    Args:
+        name: of the dataset.
+        paths: of the files.
+        split: the one that is wanted; None takes all.
+
+    Returns:
+        Split -> files, and notes: one where several are taken.
+
+    Raises:
+        InputError: no such split.
+    """
+    files: dict[str, list[str]] = {}
+    for path in paths:
+        matches = _OF_SPLIT.findall(path.lower())
+        files.setdefault(matches[-1] if matches else "train", []).append(path)
+    split_names = sorted(files, key=SPLITS.index)
+    if split is not None:
+        if split not in files:
+            raise InputError(f"{name} has no split {cut(split)}; it has {listed(split_names)}.")
+        split_names = [split]
+    words = f"Splits one after the other: {', '.join(split_names)} (split= takes one)."
+    return {name: files[name] for name in split_names}, (words,) if split_names[1:] else ()

@@ -8,11 +8,9 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.members import Members
-from workbench.pools.formats import Reader, csv, jsons, parquet
+from workbench.pools.formats import Reader, csv, json, parquet
 from workbench.pools.formats.arrow import read_streams
-from workbench.pools.formats.files import METADATA, File, check_cells, check_size
-from workbench.pools.formats.folders import by_split
-from workbench.pools.formats.images import IMAGE_ENDINGS
+from workbench.pools.formats.files import IMAGE_ENDINGS, METADATA, File, by_split, check_cells, check_size
 from workbench.pools.formats.parquet import read_parts
 from workbench.pools.images.photos import MAX_PHOTO_BYTES
 from workbench.pools.notebooks import counted
@@ -67,16 +65,16 @@ def _paths(members: Members) -> list[str]:
 
 def _table(name: str, members: Members, data: list[str], options: TableOptions) -> RawTable:
     """The table of Parquet or Arrow files, split after split."""
-    splits, note = by_split(name, data, options.split)
+    splits, notes = by_split(name, data, options.split)
     paths = [path for files in splits.values() for path in files]
     check_size(name, sum(members.sizes[path] for path in paths), options.max_bytes)
     features = _features(members)
     parquet_paths = [path for path in paths if path.endswith(".parquet")]
     if parquet_paths == paths:
         sources = {path: io.BytesIO(members.read(path, options.max_bytes)) for path in paths}
-        return read_parts(name, "huggingface", sources, options, note, features)
-    notes = [note] if note else []
-    notes += [f"Parquet beside Arrow files left out: {listed(parquet_paths, 3)}."] if parquet_paths else []
+        return read_parts(name, "huggingface", sources, options, notes, features)
+    if parquet_paths:
+        notes = (*notes, f"Parquet beside Arrow files left out: {listed(parquet_paths, 3)}.")
     streams = (members.read(path, options.max_bytes) for path in paths if path not in parquet_paths)
     return read_streams(name, "huggingface", streams, options, notes, features)
 
@@ -111,8 +109,7 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
     """
     import pandas as pd
 
-    splits, note = by_split(name, [p for p in paths if PurePosixPath(p).name in METADATA], options.split)
-    notes = [note] if note else []
+    splits, notes = by_split(name, [p for p in paths if PurePosixPath(p).name in METADATA], options.split)
     abouts = [about for files in splits.values() for about in files]
     images = [path for path in paths if path.lower().endswith(IMAGE_ENDINGS)]
     check_size(f"{name} (unpacked)", sum(members.sizes[path] for path in images), MAX_PHOTO_BYTES)
@@ -134,7 +131,8 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
         places += [(number, i) for i in range(len(cells))]
     stray = sorted({*images} - set(pictures.values()))
     if stray and options.split is None:
-        notes.append(f"{counted(len(stray), 'image')} that no metadata names left out: {listed(stray, 3)}.")
+        words = f"{counted(len(stray), 'image')} that no metadata names left out: {listed(stray, 3)}."
+        notes = (*notes, words)
     frame = pd.concat(frames, ignore_index=True)
     check_cells(name, len(frame), len(frame.columns), options.max_cells, options.max_columns)
 
@@ -164,7 +162,7 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
 def _read(members: Members, about: str, images: Sequence[str], options: TableOptions) -> tuple[RawTable, str]:
     """One table of metadata, and its column of names of files."""
     inner = File(members.read(about, options.max_bytes), about)
-    readers: dict[str, Any] = {".csv": csv.read, ".jsonl": jsons.read_lines, ".parquet": parquet.read}
+    readers: dict[str, Any] = {".csv": csv.read, ".jsonl": json.read_lines, ".parquet": parquet.read}
     raw = readers[PurePosixPath(about).suffix](inner, options)
     column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
     if column is None:  # other programs call it otherwise: isic_id, id

@@ -1,4 +1,4 @@
-"""Folders and zip files of images.
+"""Folders and zip files of images, and the meaning of the folders' names: classes, and what is for testing.
 
 Every size is checked before a pixel is decoded: the unpacked size of an archive, the width and height
 an image's header promises, and the pixels of all images together. Nothing is unpacked to disk.
@@ -6,17 +6,19 @@ an image's header promises, and the pixels of all images together. Nothing is un
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
-from workbench.arrays import Array
+import numpy as np
+
+from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import check_image_features, image_pool
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import Reader
-from workbench.pools.formats.files import MAX_BYTES, TABLES, File, check_size
-from workbench.pools.formats.folders import classes_by_folder
+from workbench.pools.formats.files import IMAGE_ENDINGS, MAX_BYTES, TABLES, File, check_size
 from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, MAX_PIXELS, stack_images
 from workbench.pools.images.photos import (
     MAX_PHOTO_BYTES,
@@ -29,12 +31,15 @@ from workbench.pools.images.photos import (
     photo_pool,
     read_photos,
 )
-from workbench.pools.pool import Pool
+from workbench.pools.labels import class_order
+from workbench.pools.notebooks import counted
+from workbench.pools.pool import Pool, TestSplit
 from workbench.progress import part
 from workbench.reading import cut, listed, reading
 
-IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 MAX_FILES = 200_000
+_TRAINING = ("train", "training", "val", "valid", "validation", "dev")
+_TESTING = ("test", "testing")
 _JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
@@ -94,18 +99,29 @@ def load(
                 'out, or say features="pixels".'
             )
         limit = MAX_PHOTO_PIXELS if max_pixels == MAX_PIXELS else max_pixels
-        pool = _photo_pool(folder, file, name, labelled, corrupt, limit, features)
+        with part(0.0, READING):
+            decoding = read_photos(folder, folder.paths, corrupt, limit)
+        paths, labelling, notes = _kept(folder, decoding, labelled)
+        pool = photo_pool(
+            decoding,
+            PhotoItems(paths, Photos(folder, paths, limit, brightest=decoding.brightest)),
+            labelling.truth,
+            labelling.classes,
+            features,
+            name=name or file.stem,
+            title=file.name,
+            notes=(*notes, *labelling.notes),
+        )
         if pool is not None:
-            return pool
+            return replace(pool, test=labelling.test)
     decoding = Decoding(folder, folder.paths, corrupt)
     decoded = _decode_all(folder, decoding, size, mode, max_pixels, min(max_cells, max_bytes))
-    paths = [folder.paths[i] for i in decoding.kept]
-    notes = [*_left_out(folder, decoding), *decoding.said]
+    paths, labelling, notes = _kept(folder, decoding, labelled)
+    notes += list(decoding.said)
     if size:
         notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
     if mode:
         notes.append(f"Images turned to {mode}.")
-    labelling = classes_by_folder(file.name, paths, labelled)
     return image_pool(
         name or file.stem,
         decoded,
@@ -122,6 +138,22 @@ def load(
     )
 
 
+def _kept(
+    folder: ImageFolder, decoding: Decoding, labelled: bool | None
+) -> tuple[list[str], Folders, list[str]]:
+    """Paths of the images that were decoded, what their folders mean, and notes on the other files.
+
+    Raises:
+        InputError: fewer than two, or as `classes_by_folder`.
+    """
+    if len(decoding.kept) < 2:
+        few = f"{folder.label} holds {len(decoding.kept)} image(s) that can be read; a pool needs at least 2."
+        why = f" {dropped_note(folder.paths, decoding.dropped)}" if decoding.dropped else ""
+        raise InputError(few + why)
+    paths = [folder.paths[i] for i in decoding.kept]
+    return paths, classes_by_folder(folder.label, paths, labelled), _left_out(folder, decoding)
+
+
 def _left_out(folder: ImageFolder, decoding: Decoding) -> list[str]:
     notes = []
     if decoding.paged:
@@ -129,40 +161,9 @@ def _left_out(folder: ImageFolder, decoding: Decoding) -> list[str]:
     if decoding.dropped:
         notes.append(dropped_note(folder.paths, decoding.dropped))
     if folder.ignored:
-        notes.append(
-            f"{_files(len(folder.ignored))} ignored, as hidden or no image: {listed(folder.ignored, 3)}."
-        )
+        files = counted(len(folder.ignored), "file")
+        notes.append(f"{files} ignored, as hidden or no image: {listed(folder.ignored, 3)}.")
     return notes
-
-
-def _photo_pool(
-    folder: ImageFolder,
-    file: File,
-    name: str | None,
-    labelled: bool | None,
-    corrupt: str,
-    max_pixels: int,
-    features: str,
-) -> Pool | None:
-    """A pool of photos with shapes or vectors as features; None where the images are too small for shapes."""
-    with part(0.0, READING):
-        decoding = read_photos(folder, folder.paths, corrupt, max_pixels)
-    if len(decoding.kept) < 2:
-        raise _too_few(folder, decoding)
-    paths = [folder.paths[i] for i in decoding.kept]
-    labelling = classes_by_folder(file.name, paths, labelled)
-    remarks = _left_out(folder, decoding)
-    pool = photo_pool(
-        decoding,
-        PhotoItems(paths, Photos(folder, paths, max_pixels, brightest=decoding.brightest)),
-        labelling.truth,
-        labelling.classes,
-        features,
-        name=name or file.stem,
-        title=file.name,
-        notes=(*remarks, *labelling.notes),
-    )
-    return None if pool is None else replace(pool, test=labelling.test)
 
 
 def rows(file: File) -> Photos:
@@ -235,15 +236,7 @@ def _decode_all(
             paths.append(folder.paths[decoding.kept[-1]])
             yield image
 
-    images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, paths)
-    if len(images) < 2:
-        raise _too_few(folder, decoding)
-    return images
-
-
-def _too_few(folder: ImageFolder, decoding: Decoding) -> InputError:
-    few = f"{folder.label} holds {len(decoding.kept)} image(s) that can be read; a pool needs at least 2."
-    return InputError(f"{few} {dropped_note(folder.paths, decoding.dropped)}" if decoding.dropped else few)
+    return stack_images(decoded(), len(folder.paths), folder.label, max_cells, paths)
 
 
 def _wanted_size(resize: int | tuple[int, int] | None) -> tuple[int, int] | None:
@@ -256,5 +249,113 @@ def _wanted_size(resize: int | tuple[int, int] | None) -> tuple[int, int] | None
     return (size[0], size[1])
 
 
-def _files(n: int) -> str:
-    return f"{n:,} file" if n == 1 else f"{n:,} files"
+class Folders(NamedTuple):
+    """Meaning of the folders of images.
+
+    Attributes:
+        truth: [N] class codes, -1 where an image has none; None where folders are no classes.
+        classes: their names.
+        test: the split that the folders are, or None.
+        notes: what people should know of how they were read.
+    """
+
+    truth: Ints | None
+    classes: tuple[str, ...]
+    test: TestSplit | None = None
+    notes: tuple[str, ...] = ()
+
+
+def classes_by_folder(label: str, paths: Sequence[str], labelled: bool | None) -> Folders:
+    """Classes of images whose folder is their class; none where it is not.
+
+    A class is the first folder in which the paths differ; below folders called train, validation and test,
+    or below several folders that all hold the same ones, it is the next.
+
+    Args:
+        label: of the file, for messages.
+        paths: [N] of the images.
+        labelled: whether folders are classes; None says yes where there are two or more and a third of the
+            images lies in them. The others have no class yet.
+
+    Raises:
+        InputError: an image outside of folders, one class, or as many classes as images.
+    """
+    parts = _below_common([PurePosixPath(path).parts[:-1] for path in paths])
+    tops = [part[0] if part else "" for part in parts]
+    below = [part[1] if len(part) > 1 else "" for part in parts]
+    are_splits = _are_splits(tops)
+    test, notes = _split(tops) if are_splits else (None, ())
+    if are_splits or _repeats(tops, below):
+        parts = [part[1:] for part in parts]
+        if not are_splits:
+            first = sorted(set(tops))
+            notes = (f"The classes are the folders below {listed(first, 4)}, which all hold the same ones.",)
+    folders = [part[0] if part else "" for part in parts]
+    strays = folders.count("")
+    partly = labelled is None and 3 * (len(paths) - strays) >= len(paths) > strays and len(set(folders)) > 2
+    if labelled is None:
+        labelled = partly or (not strays and len(set(folders)) > 1)
+        if strays and len(set(folders)) > 2:
+            stray = cut(paths[folders.index("")])
+            lie = f"{strays:,} of {len(paths):,} images lie in none, the first {stray}."
+            words = f"Folders are not taken for classes, since {lie}"
+            if partly:
+                words = f"Folders are classes; {lie} These have no class yet."
+            notes = (*notes, words)
+    if not labelled:
+        return Folders(None, (), test, notes)
+    if strays and not partly:
+        stray = paths[folders.index("")]
+        raise InputError(f"{label}: {cut(stray)} lies in no folder, so it has no class. Move it into one.")
+    classes = tuple(class_order(sorted({*folders} - {""})))
+    if len(classes) < 2:
+        raise InputError(
+            f"{label} has one folder of images only ({cut(classes[0])}): one class, nothing to tell."
+        )
+    if len(classes) >= len(paths):
+        raise InputError(
+            f"{label} has {len(classes)} folders for {len(paths)} images; a class needs several."
+        )
+    position = {name: code for code, name in enumerate(classes)}
+    truth = np.array([position.get(folder, -1) for folder in folders], dtype=np.int64)
+    return Folders(truth, classes, test, notes)
+
+
+def _below_common(parts: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Folders from the first on in which the paths differ; those that lie above it have none."""
+    depth = 0
+    while all(len(part) > depth for part in parts) and len({part[depth] for part in parts}) == 1:
+        depth += 1
+    if depth and all(len(part) == depth for part in parts):
+        depth -= 1  # one folder for all: it is the class, not a wrapper
+    return [part[depth:] for part in parts]
+
+
+def _are_splits(tops: Sequence[str]) -> bool:
+    names = {top.lower() for top in tops}
+    training, testing = names & set(_TRAINING), names & set(_TESTING)
+    return names <= {*_TRAINING, *_TESTING} and bool(training) and len(training) + len(testing) > 1
+
+
+def _split(tops: Sequence[str]) -> tuple[TestSplit | None, tuple[str, ...]]:
+    for_test = np.array([top.lower() in _TESTING for top in tops])
+    names = sorted(set(tops))
+    if not for_test.any() or for_test.all():
+        return None, (f"The folders {listed(names)} are splits, taken together.",)
+    train, test = np.flatnonzero(~for_test), np.flatnonzero(for_test)
+    note = f"The folders {listed(names)} are splits: the {len(test):,} images for testing are the test set."
+    return TestSplit(0, len(test) / len(tops), train, test, given=True), (note,)
+
+
+def _repeats(tops: Sequence[str], below: Sequence[str]) -> bool:
+    """True if several folders hold the same two or more folders each, which are the classes then."""
+    children: dict[str, set[str]] = {}
+    for top, name in zip(tops, below, strict=True):
+        children.setdefault(top, set()).add(name)
+    first = next(iter(children.values()))
+    return (
+        len(children) > 1
+        and len(first) > 1
+        and "" not in first
+        and all(names == first for names in children.values())
+    )

@@ -4,7 +4,7 @@ import re
 
 from workbench.errors import InputError
 from workbench.pools.formats import csv
-from workbench.pools.formats.encodings import settle_encoding
+from workbench.pools.formats.encodings import as_utf8
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
@@ -30,9 +30,8 @@ def read(file: File, options: TableOptions) -> RawTable:
     Raises:
         InputError: as for a CSV.
     """
-    data = file.content(options.max_bytes)
-    encoding, problems = settle_encoding(data, file.name, options.encoding)
-    text = data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    data, encoding, problems = as_utf8(file.content(options.max_bytes), file.name, options.encoding)
+    text = data.decode()
     as_lines = options.lines
     if as_lines is None:
         as_lines = not _names_columns(options) and not _is_table(text, options.delimiter)

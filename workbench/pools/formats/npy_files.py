@@ -206,8 +206,6 @@ def bytes_to_arrays(data: bytes, *, limit: int = MAX_STATE) -> dict[str, Array]:
     Raises:
         InputError: not such a file, too large, or one that holds objects.
     """
-    from workbench.pools.formats.files import File
-
     archive = NpzFile(File(data, "The stored state"), limit)
     if archive.n_bytes > limit:
         raise InputError(f"The stored state unpacks to {archive.n_bytes:,} bytes; the limit is {limit:,}.")

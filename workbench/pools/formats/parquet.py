@@ -11,8 +11,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.formats.arrow import described, frame_of, framed, holds_texts, is_picture, plain_table
-from workbench.pools.formats.files import File, check_cells, check_size
-from workbench.pools.formats.folders import by_split
+from workbench.pools.formats.files import File, by_split, check_cells, check_size
 from workbench.pools.sources import Unit, transformed
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
@@ -44,8 +43,8 @@ def read(file: File, options: TableOptions) -> RawTable:
             check_size(name, file.size(), options.max_bytes)
             sources: dict[str, Any] = {name: file.open()}
             return read_parts(name, "parquet", sources, options)
-        parts, note = parquet_parts(file, options.split)
-        return read_parts(name, "parquet", {part.name: part for part in parts}, options, note)
+        parts, notes = parquet_parts(file, options.split)
+        return read_parts(name, "parquet", {part.name: part for part in parts}, options, notes)
 
 
 def read_parts(
@@ -53,7 +52,7 @@ def read_parts(
     form: str,
     sources: Mapping[str, Any],
     options: TableOptions,
-    note: str = "",
+    notes: Sequence[str] = (),
     features: Mapping[str, Any] | None = None,
 ) -> RawTable:
     """Parquet files, one after the other, as one table.
@@ -63,14 +62,13 @@ def read_parts(
         form: of all together.
         sources: name -> a path or an open file.
         options: max_bytes, max_cells, max_columns.
-        note: what was done before, or "".
+        notes: what was done before.
         features: what a dataset says of its columns; None looks in the files.
 
     Raises:
         InputError: files that differ, or too large.
     """
     table, leftovers, n_there = _coded_table(name, sources, options)
-    notes = [note] if note else []
     features = features or described(table.schema)
     for column in [column for column in table.column_names if column.startswith("__index_level_")]:
         new_name = next(
@@ -80,7 +78,7 @@ def read_parts(
             table = table.rename_columns({column: new_name})
         else:
             table = table.drop_columns([column])
-            notes.append("The index of the rows is left out: it has no name and holds no texts.")
+            notes = (*notes, "The index of the rows is left out: it has no name and holds no texts.")
     return framed(name, form, table, features, notes, left=leftovers, n_there=n_there)
 
 
@@ -183,8 +181,8 @@ def _said_by_folders(path: str) -> dict[str, str]:
     return {key: value for key, mark, value in parts if mark and key and value}
 
 
-def parquet_parts(file: File, split: str | None = None) -> tuple[list[Path], str]:
-    """The files of a Parquet table, and a note on them: itself, or those in a folder, split after split.
+def parquet_parts(file: File, split: str | None = None) -> tuple[list[Path], tuple[str, ...]]:
+    """The files of a Parquet table, and notes on them: itself, or those in a folder, split after split.
 
     Args:
         file: a file or a folder.
@@ -194,12 +192,12 @@ def parquet_parts(file: File, split: str | None = None) -> tuple[list[Path], str
         InputError: none there, or no such split.
     """
     if not file.is_folder:
-        return [file.path], ""
+        return [file.path], ()
     parts = {path.name: path for path in sorted(file.path.glob("*.parquet")) if path.is_file()}
     if not parts:
         raise InputError(f"There is no .parquet file in the folder {str(file.path)!r}.")
-    splits, note = by_split(file.name, list(parts), split)
-    return [parts[name] for names in splits.values() for name in names], note
+    splits, notes = by_split(file.name, list(parts), split)
+    return [parts[name] for names in splits.values() for name in names], notes
 
 
 def _check_texts(name: str, parts: list[Any], texts: list[str], max_bytes: int) -> None:

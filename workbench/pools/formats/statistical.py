@@ -9,9 +9,9 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.pools.formats.arrow import framed
-from workbench.pools.formats.encodings import settle_encoding
+from workbench.pools.formats.encodings import as_utf8, settle_encoding
 from workbench.pools.formats.files import File, check_cells, check_size
-from workbench.pools.formats.jsons import MAX_DOCUMENT
+from workbench.pools.formats.json import MAX_DOCUMENT
 from workbench.pools.python_objects import plain_column
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
@@ -137,8 +137,8 @@ def read_arff(file: File, options: TableOptions) -> RawTable:
 
     data = file.content(options.max_bytes)
     check_size(f"{file.name} (of this format)", len(data), MAX_DOCUMENT)
-    encoding, problems = settle_encoding(data, file.name, options.encoding)
-    text = data.decode(encoding)
+    data, _, problems = as_utf8(data, file.name, options.encoding)
+    text = data.decode()
     start = _DATA.search(text)
     attributes = _ATTRIBUTE.findall(text[: start.start()]) if start else []
     if start is None or not attributes:

@@ -38,6 +38,7 @@ from workbench.pools.tables.source_table import (
     titles,
     told_names,
     told_titles,
+    typed_column,
 )
 from workbench.reading import cut, listed, parse_json, reading
 
@@ -301,8 +302,7 @@ def _framed(
     n_head = n_above + (options.header is not False)
     rows, at = rows[n_head:], at[n_head:]
     head = pd.DataFrame(texts[n_head : n_head + SAMPLE], columns=names, dtype="str")
-    n_under, problems = explaining(head, None if options.header is None else int(options.header))
-    n_under = min(n_under, len(rows))
+    n_under, problems = explaining(head, options.header)
     rows, at = rows[n_under:], at[n_under:]
     told = []
     if scan.n_errors:
@@ -315,7 +315,7 @@ def _framed(
             "worked them out. Open the file with Excel or LibreOffice, and save it."
         )
         told.append(Problem("formulas", "note", words, column))
-    columns = {column: _column([row[i] for row in rows]) for i, column in enumerate(names)}
+    columns = {column: typed_column([row[i] for row in rows], _text) for i, column in enumerate(names)}
     for column, cells in columns.items():
         if cells.dtype == "float64" and (cells.abs() >= EXACT).any() and not (cells % 1 > 0).any():
             words = f"{column!r} has numbers of which a sheet keeps 15 digits. Write ids as texts."
@@ -331,20 +331,6 @@ def _framed(
         n_left=n_above + n_under,
         locate=lambda row: f"row {at[row]}",
     )
-
-
-def _column(values: list[Any]) -> Any:
-    """Cells of one column as numbers or dates where all are, else as texts."""
-    import pandas as pd
-
-    kinds = {type(value) for value in values} - {type(None)}
-    if kinds == {bool}:
-        return pd.Series(values, dtype="boolean")
-    if kinds and kinds <= {int, float}:
-        return pd.Series(values, dtype="float64")
-    if kinds == {datetime}:
-        return pd.Series(pd.to_datetime(pd.Series(values, dtype="object"), errors="coerce"))
-    return pd.Series(list(map(_text, values)), dtype="str")
 
 
 def _text(value: Any) -> str:

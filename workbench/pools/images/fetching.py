@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from hashlib import sha256
@@ -18,6 +18,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from workbench.errors import InputError
 from workbench.pools.images.decoding import is_image
+from workbench.progress import tell
 from workbench.reading import cut, reason
 from workbench.writing import write_whole
 
@@ -51,12 +52,11 @@ def kept(address: str) -> Path:
     return folder / digest[:2] / digest
 
 
-def fetch_all(addresses: Sequence[str], report: Callable[[int, int], None] | None = None) -> dict[str, str]:
-    """Fetch what is not on disk yet.
+def fetch_all(addresses: Sequence[str]) -> dict[str, str]:
+    """Fetch what is not on disk yet; tells how far it is (`workbench.progress`), and can be stopped there.
 
     Args:
         addresses: of pictures.
-        report: told (fetched, of how many) as it goes; may raise to stop.
 
     Returns:
         Address -> why it could not be fetched, for those that could not.
@@ -86,8 +86,7 @@ def fetch_all(addresses: Sequence[str], report: Callable[[int, int], None] | Non
                         f"The pictures have more than {MAX_TOGETHER >> 20:,} MB together. Download them "
                         "yourself, smaller, and name their files in the column."
                     )
-                if report is not None:
-                    report(n, len(todo))
+                tell(n / len(todo), f"Fetching the pictures: {n:,} of {len(todo):,}")
         except BaseException:
             threads.shutdown(cancel_futures=True)
             raise

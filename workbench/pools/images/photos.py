@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.building import pool_of_images, said_of_shapes
+from workbench.pools.building import said_of_shapes
 from workbench.pools.features.cache import WorkCache, cached_features, saved_white
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap
 from workbench.pools.features.vectors import is_vectors, without_features
@@ -27,6 +27,7 @@ from workbench.pools.images.decoding import (
     opened,
     stack_images,
 )
+from workbench.pools.notebooks import counted
 from workbench.pools.pool import FeatureMap, Pool, Shown, plain
 from workbench.progress import part, tell
 from workbench.reading import cut, listed, reading
@@ -83,8 +84,8 @@ class Photos(Sequence[Array]):
     @property
     def attrs(self) -> dict[str, tuple[str, ...]]:
         """Notes on how they were decoded, where the rows of a table have theirs."""
-        noun = "file has" if len(self.clipped) == 1 else "files have"
-        words = f"{len(self.clipped):,} {noun} pixels brighter than the pool's white, which are white, too"
+        files = counted(len(self.clipped), "file has", "files have")
+        words = f"{files} pixels brighter than the pool's white, which are white, too"
         return {"notes": (f"{words}: {listed(self.clipped, 3)}.",) if self.clipped else ()}
 
     def __getitem__(self, index: Any) -> Any:
@@ -190,21 +191,21 @@ def dropped_note(paths: Sequence[str], dropped: Mapping[int, str]) -> str:
         paths: [N] of all.
         dropped: position -> why it cannot be read.
     """
-    of = "picture that cannot be read is" if len(dropped) == 1 else "pictures that cannot be read are"
+    pictures = counted(len(dropped), "picture that cannot be read is", "pictures that cannot be read are")
     names = listed([paths[i] for i in dropped])
     why = next(iter(dropped.values())).removesuffix(" Leave it out.")
     first = "" if len(dropped) == 1 else "The first: "
-    return f"{len(dropped):,} {of} left out: {names}. {first}{why}"
+    return f"{pictures} left out: {names}. {first}{why}"
 
 
 def paged_note(paths: Sequence[str]) -> str:
     """Message about files of which the first page or frame is the item."""
-    of = (
-        "file of several pages or frames: its first one is"
-        if len(paths) == 1
-        else ("files of several pages or frames: the first one of each is")
+    files = counted(
+        len(paths),
+        "file of several pages or frames: its first one is",
+        "files of several pages or frames: the first one of each is",
     )
-    return f"{len(paths):,} {of} the item, the others are left out: {listed(paths, 3)}."
+    return f"{files} the item, the others are left out: {listed(paths, 3)}."
 
 
 class Decoding:
@@ -267,8 +268,8 @@ class Decoding:
         """Notes on how they were read."""
         if not self._n_deep or self.brightest is None:
             return ()
-        noun = "file has" if self._n_deep == 1 else "files have"
-        words = f"{self._n_deep:,} {noun} more than 8 bits a pixel: {self.brightest:,.0f} is white"
+        files = counted(self._n_deep, "file has", "files have")
+        words = f"{files} more than 8 bits a pixel: {self.brightest:,.0f} is white"
         words += f"; brighter pixels of {listed(self._clipped, 3)} are white, too" if self._clipped else ""
         return (f"{words}.",)
 
@@ -341,10 +342,21 @@ def photo_pool(
     if not vectors and max(max(shape[:2]) for shape in read.copies.shapes) < SMALLEST:
         return None
     notes = (*notes, *read.said)
-    shared: dict[str, Any] = {"title": title, "description": f"{len(items):,} images."}
+    pool = partial(
+        Pool,
+        name,
+        "image",
+        classes=classes,
+        truth=truth,
+        items=items,
+        fingerprints=read.words,
+        title=title,
+        description=f"{len(items):,} images.",
+        common_scale=True,
+    )
     if vectors:
         bare, none = without_features(features, len(items))
-        return Pool(name, "image", none, classes, truth, items, bare, read.words, notes=notes, **shared)
+        return pool(features=none, feature_map=bare, notes=notes)
 
     def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
         shapes_map, features = ShapesFeatureMap.learn(read.copies, cache=cache)
@@ -357,5 +369,4 @@ def photo_pool(
         how = (2 * SIDE, read.brightest) if read.brightest else 2 * SIDE
         fixed = {"white": 255.0, "brightest": read.brightest}
         learnt, matrix = cached_features("shapes", read.words, how, learn, replay, **fixed)
-    notes = (*notes, said_of_shapes(learnt))
-    return pool_of_images(name, items, learnt, matrix, read.words, truth, classes, notes=notes, **shared)
+    return pool(features=matrix, feature_map=learnt, notes=(*notes, said_of_shapes(learnt)))

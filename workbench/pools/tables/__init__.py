@@ -40,26 +40,33 @@ def table_reader(
         The reader; its options are those of `TableOptions`.
     """
 
+    def raw_table(file: File, options: TableOptions) -> RawTable:
+        """The table, with the folder that it lies in where it was read from disk."""
+        raw = read(file, options).accounted()
+        if raw.folder or file.is_upload:
+            return raw
+        return replace(raw, folder=str(file.path if file.is_folder else file.path.parent))
+
     def inspect(file: File, preview: int = 10, **options: Any) -> TableReport:
         """Report on the table; a file that cannot be read gives a report with one problem."""
         settings = TableOptions.of(options)
         try:
-            raw = read(file, settings).accounted()
+            raw = raw_table(file, settings)
         except InputError as error:
             fixes = ways_out(file, settings, str(error))
             problem = Problem("unreadable", "choice" if fixes else "error", str(error), fixes=fixes)
             return TableReport(file.name, problems=(problem,))
-        return Examination(_placed(raw, file), settings).report(preview)
+        return Examination(raw, settings).report(preview)
 
     def load(file: File, **options: Any) -> Pool:
         """The pool the table makes under these options."""
         settings = TableOptions.of(options)
-        return table_pool(Examination(_placed(read(file, settings).accounted(), file), settings), file.stem)
+        return table_pool(Examination(raw_table(file, settings), settings), file.stem)
 
     def rows(file: File, **options: Any) -> Any:
         """The rows as a DataFrame, with what is to be told in `attrs["notes"]`; cells of a CSV are texts."""
         settings = TableOptions.of(options)
-        raw = read(file, settings).accounted()
+        raw = raw_table(file, settings)
         for problem in raw.problems:
             if problem.severity == "choice" and problem.code != "header":
                 raise InputError(refusal([problem]))
@@ -68,10 +75,3 @@ def table_reader(
         return raw.frame
 
     return Reader(load, rows, inspect, stream)
-
-
-def _placed(raw: RawTable, file: File) -> RawTable:
-    """The table with the folder it lies in, where it was read from disk."""
-    if raw.folder or file.is_upload:
-        return raw
-    return replace(raw, folder=str(file.path if file.is_folder else file.path.parent))

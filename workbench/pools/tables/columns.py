@@ -94,17 +94,17 @@ class Column:
             found: gets the problems.
         """
         name, use, n_gone = self.name, self.use.use, int(self.gone.sum())
-        leave = Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}})
+        leave = Fix.to_use("Leave the column out", "leave out", name)
         if n_gone == len(self.series):
             content = {"number": "no number", "date": "no date"}.get(use, "nothing")
             row = int(self.unreadable.argmax())
             sample = f" ({cut(str(self.series.iloc[row]))} on {locate(row)})" if self.unreadable.any() else ""
-            ways = (Fix("Use it as a category", {"columns": {name: {"use": "category"}}}), leave)
+            ways = (Fix.to_use("Use it as a category", "category", name), leave)
             message = f"Column {name!r} holds {content}{sample}: use it as something else, or leave it out."
             found.choice("use", message, name, ways)
             return
         if use == "category" and self.n_unique > options.max_categories:
-            ways = (Fix("Use it as text", {"columns": {name: {"use": "text"}}}), leave)
+            ways = (Fix.to_use("Use it as text", "text", name), leave)
             found.choice(
                 "many categories",
                 f"Column {name!r} holds {self.n_unique:,} different values, too many for categories (at most "

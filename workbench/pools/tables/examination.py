@@ -9,11 +9,12 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.cells import AMBIGUOUS, MARKS, read_numbers, read_texts
+from workbench.pools.features.vectors import IMAGE_FEATURES
 from workbench.pools.labels import class_names, class_order
 from workbench.pools.notebooks import counted
 from workbench.pools.pool import plain
 from workbench.pools.tables.columns import Column
-from workbench.pools.tables.options import PICTURE_FEATURES, TableOptions
+from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, worst_first
 from workbench.pools.tables.second_readings import (
     VoteColumns,
@@ -127,7 +128,7 @@ class Examination:
         self._say_what_is_shown(uses)
         if not self.target and options.classes is None:
             ask_for_the_class(self, self.uses)
-        if options.features in PICTURE_FEATURES and "picture" not in by_use:
+        if options.features in IMAGE_FEATURES and "picture" not in by_use:
             self.found.error(
                 "features", f"features={options.features!r} is for images, and no column holds pictures."
             )
@@ -170,7 +171,7 @@ class Examination:
                 f"Few whole numbers, used as numbers: {listed(codes)}. A code says which, not how much.",
                 codes[0],
                 (
-                    Fix("They are categories", {"columns": {name: {"use": "category"} for name in codes}}),
+                    Fix.to_use("They are categories", "category", *codes),
                     Fix("They are quantities", {"columns": {n: self.uses[n].to_json() for n in codes}}),
                 ),
             )
@@ -331,7 +332,7 @@ class Examination:
                 "codes",
                 f"Codes of many values are shown and not learnt from: {listed(codes)}.",
                 codes[0],
-                (Fix("They are quantities", {"columns": {name: {"use": "number"} for name in codes}}),)
+                (Fix.to_use("They are quantities", "number", *codes),)
                 if all(np.isfinite(read_numbers(self.frame[name]).values).any() for name in codes)
                 else (),
             )
@@ -341,12 +342,11 @@ class Examination:
                 n for n, use in self.uses.items() if n != item and use.use in ("number", "category", "date")
             ]
             if item and learnt and self.uses[item].use == "text":
-                alone = {name: {"use": "shown"} for name in learnt}
                 self.found.note(
                     "item",
                     f"The model learns from the text in {item!r} and from {listed(learnt)}.",
                     item,
-                    (Fix("Learn from the text alone", {"columns": alone}),),
+                    (Fix.to_use("Learn from the text alone", "shown", *learnt),),
                 )
             return
         self.uses |= {name: ColumnUse("shown", guessed=True) for name in extras}
@@ -369,7 +369,7 @@ class Examination:
 
     def _read_ids(self, name: str) -> None:
         texts, blank = read_texts(self.frame[name], blanks=("",))
-        numbered = Fix("Number the rows instead", {"columns": {name: {"use": "leave out"}}})
+        numbered = Fix.to_use("Number the rows instead", "leave out", name)
         if blank.any() and self.uses[name].empty == "drop":
             self.keep &= ~blank
         elif blank.any():

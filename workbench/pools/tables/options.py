@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.pools.features.vectors import PREFIX, is_vectors
+from workbench.pools.features.vectors import IMAGE_FEATURES, PREFIX, is_vectors
 from workbench.pools.formats.files import MAX_BYTES
 from workbench.pools.tables.uses import ColumnUse, uses_of
 from workbench.reading import cut
@@ -17,7 +17,6 @@ MAX_TABLE_CELLS = 15_000_000
 MAX_TABLE_COLUMNS = 10_000
 
 _TRANSLATED = ("others", "empty", "texts", "numbered")
-PICTURE_FEATURES = ("shapes", "pixels")
 SHORT = ("target", "id_column", "text_column", "exclude", "missing", "text")
 """Options that say in few words what `columns` says of each column."""
 READING = ("encoding", "delimiter", "quote", "header", "decimal", "ragged", "lines", "sheet")
@@ -55,7 +54,7 @@ class TableOptions:
         numbered: whether rows are numbered, and no column is guessed to hold their ids.
         strict: whether a table is refused where something was guessed that could be otherwise.
         features: None for the columns (or the texts) themselves; "embeddings:FILE[#column]" for vectors of
-            one's own (see `workbench.pools.vectors`).
+            one's own (see `workbench.pools.named_features`).
         classes: names of the classes, in order; None takes those found in the target, sorted.
         unlabelled: names in the target that mean "no class"; None takes them as classes, and asks about NA,
             None, -, ? and the like.
@@ -142,7 +141,7 @@ class TableOptions:
                 raise InputError(f"{name}={cut(value)} is not one of {', '.join(map(repr, allowed))}.")
         settings = {name: value for name, value in options.items() if name not in SHORT}
         features = settings.get("features")
-        if features is not None and not is_vectors(features) and features not in PICTURE_FEATURES:
+        if features is not None and not is_vectors(features) and features not in IMAGE_FEATURES:
             raise InputError(
                 f"features={cut(features)} is for images; a table takes its columns, or '{PREFIX}FILE' with "
                 "vectors of your own."

@@ -114,8 +114,7 @@ def find_pictures(table: ExaminedTable, column: str) -> Pictures:
             table.found.choice(
                 "fetch",
                 f"Column {column!r} names {counted(n, 'picture')} on the web, at "
-                f"{listed(hosts, 3, quote=False)}. "
-                "Nothing is fetched without your yes.",
+                f"{listed(hosts, 3, quote=False)}. Nothing is fetched without your yes.",
                 column,
                 (Fix(f"Fetch {counted(n, 'picture')}", {"fetch": True}),),
             )
@@ -129,16 +128,15 @@ def _found_files(
     table: ExaminedTable, column: str, names: Sequence[str]
 ) -> tuple[PhotoSource | None, dict[str, str]]:
     """The folder of the files a column names, and their paths in it."""
-    leave = Fix("Leave the column out", {"columns": {column: {"use": "leave out"}}})
+    leave = Fix.to_use("Leave the column out", "leave out", column)
     place = table.options.folder
     if not place:
         on_disk = _beside(table.raw.folder, names)
         if on_disk:
             return FolderMembers(table.raw.folder), on_disk
         words = (
-            f"Column {column!r} names files ({cut(names[0])}), and they are not here. Give their folder "
-            f"or a zip of "
-            "it with folder=, or leave the column out."
+            f"Column {column!r} names files ({cut(names[0])}), and they are not here. Give their folder or a "
+            "zip of it with folder=, or leave the column out."
         )
         table.found.choice("folder", words, column, (leave,))
         return None, {}
@@ -269,8 +267,7 @@ def _about_missing(table: ExaminedTable, column: str, names: Sequence[str], miss
     table.found.choice(
         "files",
         f"{counted(len(files), 'file')} named in column {column!r} {'is' if len(files) == 1 else 'are'} not "
-        f"there: "
-        f"{listed(files, 6)}; the first on {table.raw.locate(row)}.",
+        f"there: {listed(files, 6)}; the first on {table.raw.locate(row)}.",
         column,
         (Fix(f"Leave {'that row' if len(files) == 1 else 'those rows'} out", {"missing_files": "drop"}),),
     )

@@ -1,5 +1,7 @@
 """Content of a table and the obstacles to making a pool from it."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +27,11 @@ class Fix:
 
     label: str
     options: Mapping[str, Any]
+
+    @classmethod
+    def to_use(cls, label: str, use: str, *columns: str) -> Fix:
+        """The way out that uses these columns so."""
+        return cls(label, {"columns": {name: {"use": use} for name in columns}})
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def leave_copies_out(
         if not (unused or use.use in ("category", "number")) or not _copies_classes(table, name):
             continue
         copies.append(name)
-        leave = Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}})
+        leave = Fix.to_use("Leave the column out", "leave out", name)
         one_to_one = f"Column {name!r} stands one to one with the classes in {target!r}"
         if name in said:
             table.found.note(
@@ -275,7 +275,7 @@ def say_what_is_lost(table: ExaminedTable, uses: Mapping[str, ColumnUse], known:
             "left out",
             f"Column {name!r} {why}, as {cut(str(texts[row]))} on {table.raw.locate(row)}.",
             name,
-            tuple(Fix(words, {"columns": {name: {"use": use}}}) for words, use in ways.items()),
+            tuple(Fix.to_use(words, use, name) for words, use in ways.items()),
         )
     if boxes:
         table.found.guess(
@@ -283,7 +283,7 @@ def say_what_is_lost(table: ExaminedTable, uses: Mapping[str, ColumnUse], known:
             f"Left out, since each holds one value or nothing: {listed(boxes)}. Is nothing a no?",
             boxes[0],
             tuple(
-                Fix(words, {"columns": {name: {"use": use} for name in boxes}})
+                Fix.to_use(words, use, *boxes)
                 for words, use in (("Leave them out", "leave out"), ("Use them as categories", "category"))
             ),
         )
@@ -303,7 +303,7 @@ def _say_one_class(table: ExaminedTable, name: str, label: str) -> None:
         name,
         (
             Fix(f"Keep them, beside a class {other_label!r}", keep),
-            Fix("Leave them out", {"columns": {name: {"use": "leave out"}}}),
+            Fix.to_use("Leave them out", "leave out", name),
         ),
     )
 
@@ -327,7 +327,7 @@ def ask_for_the_class(table: ExaminedTable, uses: Mapping[str, ColumnUse]) -> No
             next(iter(as_now)),
             (
                 Fix("There is none", {"columns": as_now}),
-                *(Fix(f"{name!r} is the class", {"columns": {name: {"use": "class"}}}) for name in as_now),
+                *(Fix.to_use(f"{name!r} is the class", "class", name) for name in as_now),
             ),
         )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.pools.cells import MOST, read_numbers
+from workbench.pools.cells import EXACT, MOST, read_numbers
 from workbench.pools.tables.report import Fix, Problem
 from workbench.pools.tables.uses import CLASS_NAMES, TEXT_NAMES, ColumnUse
 from workbench.reading import cut, listed
@@ -89,7 +90,7 @@ class RawTable:
         return self
 
 
-def check_names(name: str, columns: list[str]) -> None:
+def check_names(name: str, columns: Sequence[str]) -> None:
     """Refuse two columns of one name.
 
     Raises:
@@ -98,8 +99,32 @@ def check_names(name: str, columns: list[str]) -> None:
     met: set[str] = set()
     for column in columns:
         if column in met:
-            raise InputError(f"{name} has more than one column called {column!r}. Rename one of them.")
+            raise InputError(f"{name} has more than one column called {cut(column)}. Rename one of them.")
         met.add(column)
+
+
+def typed_column(values: Sequence[Any], text: Callable[[Any], str | None]) -> Any:
+    """Values of one column, None where empty, as numbers, dates or yes and no where all are; else as texts.
+
+    Args:
+        values: [N]; whole numbers that no float holds make texts of all.
+        text: of a value.
+
+    Returns:
+        A pandas Series.
+    """
+    import pandas as pd
+
+    filled = [value for value in values if value is not None]
+    kinds = set(map(type, filled))
+    if kinds == {bool}:
+        return pd.Series(values, dtype="boolean")
+    numbers = bool(kinds) and kinds <= {int, float}
+    if numbers and all(isinstance(value, float) or abs(value) < EXACT for value in filled):
+        return pd.Series(values, dtype="float64")
+    if kinds == {datetime}:
+        return pd.to_datetime(pd.Series(values, dtype="object"), errors="coerce")
+    return pd.Series(list(map(text, values)), dtype="str")
 
 
 LOOKED_AT = 20
@@ -186,16 +211,18 @@ def told_names(name: str, unnamed: Sequence[str], *, looks_like_data: bool) -> t
     return (*questions, *notes)
 
 
-def explaining(frame: Any, header: int | None) -> tuple[int, tuple[Problem, ...]]:
+def explaining(frame: Any, header: bool | int | None) -> tuple[int, tuple[Problem, ...]]:
     """Number of first rows that explain the names (questions in full, units), and a note on them.
 
     Args:
         frame: pandas DataFrame of texts.
-        header: lines of the head that somebody said, the names among them; None finds out.
+        header: lines of the head that somebody said, the names among them; True is one, None finds out.
     """
-    n = _n_explaining(frame) if header is None else header - 1
-    if n < 1 or header is not None:
-        return max(n, 0), ()
+    if header is not None:
+        return min(max(int(header) - 1, 0), len(frame)), ()
+    n = _n_explaining(frame)
+    if not n:
+        return 0, ()
     first = next((str(cell) for cell in frame.iloc[0] if str(cell).strip()), "")
     lines = "A line under the names explains" if n == 1 else f"{n} lines under the names explain"
     return n, (

@@ -23,6 +23,7 @@ from workbench.pools.cells import (
     read_numbers,
     read_texts,
 )
+from workbench.pools.formats.files import IMAGE_ENDINGS
 from workbench.reading import cut, listed
 
 USES = ("number", "category", "text", "date", "shown", "id", "class", "picture", "leave out")
@@ -33,7 +34,6 @@ is left out."""
 USUAL = {"number": "median", "date": "median", "category": "own", "text": "own", "picture": "drop"}
 """What they become where nobody says; columns of ids and classes have their own ways."""
 AUTO = "auto"
-PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")
 CLASS_NAMES = ("target", "label", "class", "y", "category", "annotation")
 CLASS_WORDS = re.compile(
@@ -338,7 +338,7 @@ def _is_picture(text: str) -> bool:
     if text.startswith("data:image/"):
         return True
     plain = text.split("?")[0].lower() if text.startswith(("http://", "https://")) else text.lower()
-    return plain.endswith(PICTURE_ENDINGS)
+    return plain.endswith(IMAGE_ENDINGS)
 
 
 COLUMNS = (

@@ -2,29 +2,27 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from math import isnan
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.encodings import settle_encoding
-from workbench.pools.formats.files import File, check_cells
-from workbench.pools.formats.folders import SPLITS
+from workbench.pools.formats.encodings import as_utf8
+from workbench.pools.formats.files import SPLITS, File, check_cells
+from workbench.pools.formats.label_studio import LABEL, classes_chosen, decided
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import Fix, Problem
-from workbench.pools.tables.source_table import RawTable, check_names
-from workbench.pools.tables.uses import ColumnUse, is_exported
-from workbench.reading import cut, json_lines, listed, parse_json
+from workbench.pools.tables.source_table import RawTable, typed_column
+from workbench.pools.tables.uses import ColumnUse
+from workbench.reading import json_lines, listed, parse_json
 
 MAX_DOCUMENT = 64 << 20
 """Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
 MAX_PARTS = 4_000_000
 """Most lists and objects of one, each of which takes up to 250 bytes."""
-LABEL = "label"
 _FILLED = re.compile(rb"^[^\S\n]*\S", re.MULTILINE)  # a line that is not blank
 
 
@@ -41,7 +39,7 @@ def read_lines(file: File, options: TableOptions) -> RawTable:
     Raises:
         InputError: a line that is no object, values that are lists or objects themselves, or too large.
     """
-    data, problems = _content(file, options)
+    data, _, problems = as_utf8(file.content(options.max_bytes), file.name, options.encoding)
     rows: list[dict[str, Any]] = []
     at: list[int] = []
     n_cells = 0
@@ -69,7 +67,7 @@ def read_document(file: File, options: TableOptions) -> RawTable:
     Raises:
         InputError: as `read_lines`.
     """
-    data, encoding_problems = _content(file, options)
+    data, _, encoding_problems = as_utf8(file.content(options.max_bytes), file.name, options.encoding)
     parts = data.count(b"[") + data.count(b"{")
     if len(data) > MAX_DOCUMENT or parts > MAX_PARTS:
         raise InputError(
@@ -94,13 +92,6 @@ def read_document(file: File, options: TableOptions) -> RawTable:
         raw = _framed(file.name, "json", document, options, lambda row: f"object {row + 1}")
     problems = (*encoding_problems, *raw.problems)
     return replace(raw, n_there=len(document), problems=problems, notes=(*note, *raw.notes))
-
-
-def _content(file: File, options: TableOptions) -> tuple[bytes, tuple[Problem, ...]]:
-    """A file as UTF-8, and what is to be said of its encoding."""
-    data = file.content(options.max_bytes)
-    encoding, problems = settle_encoding(data, file.name, options.encoding)
-    return (data if encoding == "utf-8" else data.decode(encoding).encode()), problems
 
 
 def _rows_in(document: Any) -> tuple[Any, tuple[str, ...]]:
@@ -185,13 +176,13 @@ def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOpti
     names = list(dict.fromkeys(str(key) for row in rows for key in row))
     if not names:
         raise InputError(f"{name} is empty. Give an object for each item.")
-    check_names(name, names)
     check_cells(name, len(rows), len(names), options.max_cells, options.max_columns)
     columns: dict[str, list[Any]] = {}
     nested: list[str] = []
     problems: list[Problem] = []
     for key in names:
         values = [_alone(row.get(key)) for row in rows]
+        values = [None if isinstance(value, float) and isnan(value) else value for value in values]
         odd = [i for i, value in enumerate(values) if isinstance(value, list | dict)]
         plain = len(values) - len(odd) - values.count(None)
         if odd and not plain:
@@ -204,7 +195,7 @@ def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOpti
     if not columns:
         raise InputError(f"{name} holds lists and objects only; give plain values, a name each.")
     notes = (f"Left out are lists and objects: {listed(nested)}.",) if nested else ()
-    frame = pd.DataFrame({key: _column(values) for key, values in columns.items()})
+    frame = pd.DataFrame({key: typed_column(values, _text) for key, values in columns.items()})
     return RawTable(name, form, frame, notes=(*remarks, *notes), problems=tuple(problems), locate=locate)
 
 
@@ -219,9 +210,7 @@ def _odd(key: str, n: int, where: str, few: bool, options: TableOptions) -> Prob
     cells = "a list or an object" if n == 1 else f"lists or objects in {n:,} cells"
     outcome = "Such cells are taken as empty." if few else "The column is left out."
     ways = (("It is the class", "class"), ("It is a text", "text")) if few else ()
-    fixes = [
-        Fix(label, {"columns": {key: {"use": use}}}) for label, use in (*ways, ("Leave it out", "leave out"))
-    ]
+    fixes = [Fix.to_use(label, use, key) for label, use in (*ways, ("Leave it out", "leave out"))]
     use = options.columns.get(key)
     severity: Any = "guess" if use is None or use.guessed else "note"
     message = f"Column {key!r} holds {cells} among plain values, the first on {where}. {outcome}"
@@ -239,20 +228,6 @@ def answered(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[st
         items.append({key: value for key, value in fields.items() if key not in ("accept", "options")})
     n = sum(row["answer"] != "accept" for row in rows)
     return items, (f"Examples of Prodigy: {n:,} rejected or ignored, which have no class.",)
-
-
-def _column(values: list[Any]) -> Any:
-    """Values of one key as numbers where all are, else as texts; NaN is an empty cell."""
-    import pandas as pd
-
-    values = [None if isinstance(value, float) and isnan(value) else value for value in values]
-    filled = [value for value in values if value is not None]
-    if filled and all(isinstance(value, bool) for value in filled):
-        return pd.Series(values, dtype="boolean")
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in filled)
-    if filled and numbers and all(isinstance(v, float) or abs(v) < 2**53 for v in filled):
-        return pd.Series(values, dtype="float64")
-    return pd.Series([_text(value) for value in values], dtype="str")
 
 
 def _text(value: Any) -> str | None:
@@ -342,165 +317,3 @@ def _check(n_cells: int) -> None:
             f"The table has {n_cells:,} cells; the limit of this form of JSON is {MAX_CELLS:,}. Write it as "
             "JSON lines, CSV or Parquet."
         )
-
-
-ADVICE = "Mark the right one as ground truth in Label Studio, or leave the item out of the file."
-MAX_PERSON = 200
-_What = TypeVar("_What")
-
-
-class Disagreement(InputError):
-    """Annotations of one task differ, and none of them decides."""
-
-
-class By(NamedTuple):
-    """Origin of an annotation.
-
-    Attributes:
-        person: `completed_by`, an address, else a number; "" where it does not say.
-        time: `created_at` in UTC, ISO 8601; "" where it does not say.
-        final: it is marked as ground truth.
-        made: a person made it in Label Studio. It imports annotations in the name of whoever imports them,
-            marked as ground truth and without a `lead_time`: nobody's, where nobody differs from them.
-    """
-
-    person: str = ""
-    time: str = ""
-    final: bool = False
-    made: bool = True
-
-
-class Choice(NamedTuple):
-    """A class that an annotation chose."""
-
-    label: str
-    by: By
-
-
-def annotations_of(task: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], By]]:
-    """The annotations of a task that count, each with its origin.
-
-    Cancelled ones do not. Of a person's the newest does; annotations that do not say who made them, or when,
-    all count.
-
-    Args:
-        task: of an export as JSON.
-
-    Raises:
-        InputError: a person's name that is too long.
-    """
-    pairs = [
-        (annotation, _by(annotation, task.get("data")))
-        for annotation in task.get("annotations") or ()
-        if not annotation.get("was_cancelled")
-    ]
-    return newest(pairs)
-
-
-def newest(pairs: Sequence[tuple[_What, By]]) -> list[tuple[_What, By]]:
-    """The pairs that are each a person's newest of an item; those that do not say who or when all count."""
-    times: dict[str, str] = {}
-    for _, by in pairs:
-        times[by.person] = max(times.get(by.person, ""), by.time)
-    return [(what, by) for what, by in pairs if not by.person or not by.time or by.time == times[by.person]]
-
-
-def choices_of(annotation: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The choices of an annotation, by their name."""
-    choices: dict[str, list[str]] = {}
-    for result in annotation.get("result") or ():
-        if result.get("type") == "choices":
-            picked = [str(choice) for choice in result["value"]["choices"]]
-            choices.setdefault(str(result.get("from_name")), []).extend(picked)
-    return choices
-
-
-def classes_chosen(task: Mapping[str, Any]) -> list[Choice]:
-    """The classes that the annotations of a task chose; those without a choice are left out.
-
-    Args:
-        task: of an export as JSON.
-
-    Raises:
-        InputError: several choices in one annotation.
-    """
-    class_choices = []
-    for annotation, by in annotations_of(task):
-        picked = [choice for choices in choices_of(annotation).values() for choice in choices]
-        if len(picked) > 1:
-            raise InputError(
-                f"Task {cut(task.get('id'))} has several choices; one class an item is what we keep."
-            )
-        class_choices += [Choice(label, by) for label in picked]
-    return class_choices
-
-
-def decided(choices: Sequence[Choice]) -> str | None:
-    """The class that choices about one item add up to: the ground truth, else what all chose, else None."""
-    truths = {choice.label for choice in choices if choice.by.final}
-    labels = truths or {choice.label for choice in choices}
-    return labels.pop() if len(labels) == 1 else None
-
-
-def votes_of(choices: Sequence[Choice], where: str) -> list[Choice]:
-    """The votes that choices about one item are, one a person.
-
-    Args:
-        choices: at least one.
-        where: what messages call the item and, of several questions, the one.
-
-    Returns:
-        A vote of each person. Where a ground truth decides, its vote is final; where nothing does, none is.
-        The vote of nobody stands where no person chose what is decided.
-
-    Raises:
-        Disagreement: nothing decides, and the file does not say who differs.
-    """
-    choices = [Choice(*pair) for pair in newest(choices)]
-    label = decided(choices)
-    votes: dict[str, Choice] = {}
-    torn: set[str] = set()
-    for choice in sorted(choices, key=lambda choice: not choice.by.final):
-        if label is not None and not choice.by.made:
-            continue
-        before = votes.setdefault(choice.by.person, choice)
-        if before.label != choice.label and not (before.by.final and label is not None):
-            torn.add(choice.by.person)
-    if label is None:
-        if torn or "" in votes:
-            ways = listed(dict.fromkeys(choice.label for choice in choices))
-            raise Disagreement(f"{where} has annotations that differ: {ways}. {ADVICE}")
-        return [vote._replace(by=vote.by._replace(final=False)) for vote in votes.values()]
-    final = any(choice.by.final for choice in choices)
-    of_persons = [vote for person, vote in votes.items() if person and person not in torn]
-    if any(vote.label == label and vote.by.final == final for vote in of_persons):
-        return of_persons
-    return [*of_persons, Choice(label, By(final=final))]
-
-
-def _by(annotation: Mapping[str, Any], data: Any) -> By:
-    """Origin of an annotation; the data of a task of ours says who gave the label that went there with it."""
-    person, time = annotation.get("completed_by"), annotation.get("created_at")
-    is_manual = annotation.get("lead_time", 0) is not None
-    if not is_manual and isinstance(data, Mapping) and is_exported([*data, LABEL]):
-        person, time = data["person"], data["time"]
-    if isinstance(person, Mapping):
-        person = person.get("email") or person.get("id")
-    name = "" if person is None else str(person).strip()
-    if len(name) > MAX_PERSON:
-        raise InputError(
-            f"An annotation is completed_by {cut(name)}; a name has at most {MAX_PERSON} letters."
-        )
-    return By(name, time_of(time), is_manual and bool(annotation.get("ground_truth")), is_manual)
-
-
-def time_of(stamp: Any) -> str:
-    """A time, of ISO 8601 or in seconds since 1970, in UTC with milliseconds; "" where it is none."""
-    try:
-        text = plain_text(stamp)
-        is_count = text.replace(".", "", 1).isdecimal()
-        time = datetime.fromtimestamp(float(text), UTC) if is_count else datetime.fromisoformat(text)
-        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError, OSError):
-        return ""
-    return time.isoformat(timespec="milliseconds")

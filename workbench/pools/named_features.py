@@ -1,25 +1,195 @@
-"""Files of vectors, and pools whose features they are."""
+"""Features that a person names for a pool: vectors in a file, an encoder, several sets joined."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.features.cache import saved_of
-from workbench.pools.features.vectors import PREFIX, VectorFeatureMap
+from workbench.pools.encoders import ENCODERS, is_encoder, open_encoder, weights_of
+from workbench.pools.features.cache import WorkCache, cached_features, saved_of
+from workbench.pools.features.vectors import (
+    PREFIX,
+    EncoderFeatureMap,
+    JoinedFeatureMap,
+    VectorFeatureMap,
+    joined,
+)
 from workbench.pools.fingerprints import fingerprint_rows, fingerprint_words
 from workbench.pools.formats.files import File
 from workbench.pools.formats.npy_files import NpzFile, read_npy
-from workbench.pools.pool import Pool
+from workbench.pools.images.photos import PhotoItems
+from workbench.pools.pool import FeatureMap, Pool
+from workbench.progress import part
 from workbench.reading import cut, letters, listed, reading
 
 MAX_NUMBERS = 400_000_000
+"""Most numbers in a file of vectors."""
 _NAMES = ("embeddings", "vectors", "features", "X")
 _ID_NAMES = ("id", "ids", "item", "path")
+_CHUNK = 64
+
+
+def with_named_features(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
+    """The same pool with the features that a person named.
+
+    Args:
+        pool: its items stay as they are shown.
+        features: "embeddings:FILE", an encoder (`workbench.pools.encoders`), or several of these, and
+            "shapes" or "pieces" where the items are images or texts, joined by "+".
+        learnt: loads the pool with "shapes" or "pieces".
+
+    Returns:
+        The pool; its fingerprints tell the features too.
+
+    Raises:
+        InputError: features that these items cannot have.
+    """
+    parts = split_sets(features)
+    if len(parts) == 1:
+        return _with_set(pool, features, learnt)
+    if len(set(parts)) != len(parts):
+        raise InputError(f"features={cut(features)} names a set twice.")
+    pools = []
+    for number, name in enumerate(parts):
+        with part(number / len(parts), (number + 1) / len(parts)):
+            pools.append(_with_set(pool, name, learnt))
+    maps: tuple[FeatureMap, ...] = tuple(member.feature_map for member in pools)
+    matrix = joined([member.features for member in pools])
+    words = fingerprint_words([member.fingerprints for member in pools])
+    note = f"Features are {matrix.shape[1]} numbers of {len(parts)} sets: {', '.join(parts)}."
+    return pool.with_features(JoinedFeatureMap(maps), matrix, note, words)
+
+
+def split_sets(features: str) -> list[str]:
+    """The sets that a text joins; a "+" inside a file's name does not part it."""
+    names = "|".join(re.escape(name) for name in (*ENCODERS, PREFIX, "shapes", "pieces"))
+    return re.split(rf"\+(?=(?:{names}|[\w.]+:[A-Za-z_]\w*(?:$|\+)))", features)
+
+
+def _with_set(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
+    if features.startswith(PREFIX):
+        return with_vectors(pool, features)
+    if features in ("shapes", "pieces"):
+        if pool.kind != ("image" if features == "shapes" else "text"):
+            raise InputError(f"These items are {pool.kind}s; they have no {features}.")
+        return learnt(features)
+    if not is_encoder(features):
+        raise InputError(
+            f"features={cut(features)} is no set of features. There are '{PREFIX}FILE', an ONNX file, "
+            f"package.module:function, {', '.join(ENCODERS)}, and shapes or pieces to join with them."
+        )
+    if pool.kind not in ("image", "text"):
+        raise InputError(f"Encoders read images or texts; these items are rows of a table: {cut(features)}.")
+    column = pool.text_column
+    brightest = pool.items.photos.brightest if isinstance(pool.items, PhotoItems) else None
+
+    encode = open_encoder(features, pool.kind)
+    own_code = ":" in features and not any(features.startswith(name) for name in ENCODERS)
+    weights = "" if own_code else weights_of(features, pool.kind, encode)
+
+    def vectors_of(places: Sequence[int], cache: WorkCache, what: str) -> Array:
+        def read(start: int, stop: int) -> Array:
+            items = [pool.items.show(i) for i in places[start:stop]]
+            return encode([item.text if pool.kind == "text" else item.image for item in items])
+
+        return cache.rows("vectors", len(places), read, _CHUNK, what)
+
+    def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
+        vectors = vectors_of(range(len(pool)), cache, f"The encoder {cut(features)}")
+        inner = VectorFeatureMap.of(vectors, features)
+        encoder_map = EncoderFeatureMap(features, pool.kind, column, inner, weights, brightest)
+        return encoder_map, inner.transform(vectors)
+
+    def replay(encoder_map: FeatureMap, places: Ints) -> Array:
+        assert isinstance(encoder_map, EncoderFeatureMap)
+        vectors = vectors_of(places.tolist(), WorkCache(), f"The encoder {cut(features)}, new items")
+        return encoder_map.vectors.transform(vectors)
+
+    if own_code:
+        feature_map, matrix = learn(WorkCache())  # a function of somebody's own may change
+    else:
+        feature_map, matrix = cached_features(
+            "encoder",
+            pool.fingerprints,
+            (weights, pool.kind, column, brightest),
+            learn,
+            replay,
+            encoder=features,
+            weights=weights,
+            brightest=brightest,
+        )
+        assert isinstance(feature_map, EncoderFeatureMap)
+        # as the person and the table name them, not as a file did
+        feature_map = replace(feature_map, encoder=features, column=column)
+    name = sha256(features.encode()).digest()  # of the whole of it: many encoders begin alike
+    salt = np.full(len(pool), np.uint64(int.from_bytes(name[:8], "little")))
+    note = f"Features are {matrix.shape[1]} numbers by the encoder {features}."
+    return pool.with_features(feature_map, matrix, note, fingerprint_words([pool.fingerprints, salt]))
+
+
+OF_FILES = ("folder", "labels")
+"""Options that are a path: of the pictures that a table names, of the labels of idx images."""
+YES = ("fetch",)
+"""Options that are a person's yes: a document cannot give it."""
+_NETWORKS = (".json", ".onnx")
+
+
+def files_in(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths that options name.
+
+    Args:
+        options: of `load_pool`.
+
+    Returns:
+        Each path once: folders and labels beside the pool, vectors, networks in files.
+    """
+    paths = [str(options[name]) for name in OF_FILES if options.get(name)]
+    paths += [path for path in map(_path_of, _sets(options)) if path]
+    return tuple(dict.fromkeys(paths))
+
+
+def with_files(options: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
+    """The same options with other paths.
+
+    Args:
+        options: of `load_pool`.
+        places: path -> path; those it does not have stay.
+    """
+    new_options = dict(options)
+    for name in OF_FILES:
+        if new_options.get(name):
+            new_options[name] = places.get(str(new_options[name]), new_options[name])
+    if _sets(options):
+        parts = []
+        for part in _sets(options):
+            path = _path_of(part)
+            new_path = places.get(path, path)
+            if part.startswith(PREFIX):
+                column = part.removeprefix(PREFIX).partition("#")[2]
+                part = f"{PREFIX}{new_path}#{column}" if column else f"{PREFIX}{new_path}"
+            elif path:
+                part = new_path
+            parts.append(part)
+        new_options["features"] = "+".join(parts)
+    return new_options
+
+
+def _sets(options: Mapping[str, Any]) -> list[str]:
+    features = options.get("features")
+    return split_sets(features) if isinstance(features, str) and features else []
+
+
+def _path_of(part: str) -> str:
+    """The file that a set of features is read from; "" for none."""
+    if part.startswith(PREFIX):
+        return part.removeprefix(PREFIX).partition("#")[0]
+    return part if part.lower().endswith(_NETWORKS) else ""
 
 
 def with_vectors(pool: Pool, features: str) -> Pool:
@@ -43,15 +213,9 @@ def with_vectors(pool: Pool, features: str) -> Pool:
     if feature_map is None:
         feature_map = with_classes(VectorFeatureMap.of(vectors, source), features)
     matrix = feature_map.transform(vectors)
-    return replace(
-        pool,
-        features=matrix,
-        feature_map=feature_map,
-        fingerprints=fingerprint_words([pool.fingerprints, fingerprint_rows(np.asarray(vectors))]),
-        plane=False,
-        common_scale=True,
-        notes=(*pool.notes, *notes, f"Features are {matrix.shape[1]} directions of the vectors given."),
-    )
+    words = fingerprint_words([pool.fingerprints, fingerprint_rows(np.asarray(vectors))])
+    note = f"Features are {matrix.shape[1]} directions of the vectors given."
+    return replace(pool, notes=(*pool.notes, *notes)).with_features(feature_map, matrix, note, words)
 
 
 def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
