@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import takewhile
+from os.path import commonprefix
 
 CUT = "…"
 _LEAST = 4
@@ -49,9 +49,7 @@ def _end(name: str, limit: int) -> str:
 
 def _begun(names: Sequence[str]) -> int:
     """Number of characters with which all names begin, up to the end of a word."""
-    first, last = min(names), max(names)
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
-    common = "".join(character for character, _ in pairs)
+    common = commonprefix(names)
     words = [match.end() for match in re.finditer(r"[\s_./:-]+", common)]
     return words[-1] if words else len(common)
 
