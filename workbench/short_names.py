@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from os.path import commonprefix
+from itertools import takewhile
 
 CUT = "…"
 _LEAST = 4
@@ -49,7 +49,9 @@ def _end(name: str, limit: int) -> str:
 
 def _begun(names: Sequence[str]) -> int:
     """Number of characters with which all names begin, up to the end of a word."""
-    common = commonprefix(names)
+    first, last = min(names), max(names)
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    common = "".join(character for character, _ in pairs)
     words = [match.end() for match in re.finditer(r"[\s_./:-]+", common)]
     return words[-1] if words else len(common)
 
