@@ -179,3 +179,20 @@ def test_who_has_read_the_instructions_is_told_of_people_who_labelled_here(
     labelling.instructions("any")
     assert "1 of 1 who labelled have read" in capsys.readouterr().out
     assert label_table(session)
+
+
+def test_a_table_of_label_studio_names_the_same_people_as_its_tasks(start: Callable[..., Session]) -> None:
+    session = start()
+    tasks = two_annotators(session.pool.trainable.tolist(), 1, 2)
+    take(session, tasks, "tasks.json")
+    truth = figures(session)
+    # the moment of the last change, which tasks do not go by, is another one
+    lines = [
+        f"{task['data']['item']},{annotation['result'][0]['value']['choices'][0]},{number},"
+        f"{annotation['completed_by']},{annotation['created_at']},2026-11-25T15:15:00.9Z"
+        for task in tasks[:8]
+        for number, annotation in enumerate(task["annotations"])
+    ]
+    table = "\n".join(["item,topic,annotation_id,annotator,created_at,updated_at", *lines])
+    labels = import_labels(table.encode(), session.pool, "csv", session.classes, column="topic")
+    assert session.items.import_labels(labels, "table.csv") is None and figures(session) == truth

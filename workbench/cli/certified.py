@@ -85,7 +85,7 @@ def audit_file(
         kept=record,
         hidden=hidden,
         per_class=per_class,
-        read=parse_settings(read or [], "--read"),
+        read=parse_settings(read, "--read"),
     )
     if truth is not None:
         _simulate(audit, truth)

@@ -82,7 +82,7 @@ def _model(folder: Path, read: list[str] | None) -> tuple[SavedModel, dict[str, 
     from workbench.exchange.models import load_model
     from workbench.pools.features.table import TableFeatureMap
 
-    saved, options = load_model(folder), parse_settings(read or [], "--read")
+    saved, options = load_model(folder), parse_settings(read, "--read")
     if options.get("decimal") and isinstance(saved.feature_map, TableFeatureMap):
         saved = changed(saved, feature_map=saved.feature_map.written_with(str(options["decimal"])))
     return saved, options
@@ -126,7 +126,7 @@ def score(
     from workbench.csv_writing import csv_text
     from workbench.policies.scan import score_pool
 
-    options = parse_settings(pool_set or [], "--pool-set")
+    options = parse_settings(pool_set, "--pool-set")
     typed(policy, feature_sets(options), trust_code=trust_code)
     check_out(out, pool, model, replace=replace)
     saved, of_reading = _model(model, read)

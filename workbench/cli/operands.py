@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
 
 
-def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, Any]:
+def parse_settings(settings: Iterable[str] | None, option: str = "--set") -> dict[str, Any]:
     """Options out of key=value texts.
 
     Args:
-        settings: such as "n_inducing=64", "dtype=float32", "warm_start=false", "widths=[8, 16]".
+        settings: such as "n_inducing=64", "dtype=float32", "warm_start=false", "widths=[8, 16]"; None for
+            none.
         option: its name, for messages.
 
     Returns:
@@ -42,7 +43,7 @@ def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, 
         InputError: not of that form, or a key given twice.
     """
     options: dict[str, Any] = {}
-    for text in settings:
+    for text in settings or ():
         key, equals, value = text.partition("=")
         key = key.strip().replace("-", "_")
         if not equals or not key.isidentifier():
@@ -226,7 +227,7 @@ def answers_in(file: Path, read: Sequence[str] | None) -> File:
 
     if not read:
         return File.of(file)
-    frame = read_rows(file, **parse_settings(read or [], "--read"))
+    frame = read_rows(file, **parse_settings(read, "--read"))
     for note in frame.attrs["notes"]:
         print(note, file=sys.stderr)
     frame = frame.map(plain_text)

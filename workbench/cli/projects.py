@@ -79,8 +79,8 @@ def new_project(
     """Start a project that people label in the app."""
     from workbench.sessions import Session
 
-    of_classifier = parse_settings(options or [])
-    of_pool = parse_settings(pool_set or [], "--pool-set") | ({"target": target} if target else {})
+    of_classifier = parse_settings(options)
+    of_pool = parse_settings(pool_set, "--pool-set") | ({"target": target} if target else {})
     of_pool = without_guesses(pool, of_pool, guess)
     typed(settings["classifier"], settings["policy"], of_classifier, feature_sets(of_pool))
     of_pool, answers, left_out = _votes(pool, votes, of_pool) if votes else (of_pool, {}, "")
@@ -141,7 +141,7 @@ def open_project(
     """Make a project of the bundle of one, with all its history."""
     from workbench.exchange.projects import open_bundle
 
-    options = parse_settings(pool_set or [], "--pool-set")
+    options = parse_settings(pool_set, "--pool-set")
     record = open_bundle(bundle, pool=pool, pool_options=options, name=name)
     print(f"{record.name}: {record.n_labelled} labels, project {record.id}")
 
@@ -311,7 +311,8 @@ def export_project(
     from workbench.sessions import Session
 
     typed(trust_code=trust_code)
-    if format in (BUNDLE, PREDICTOR):
+    is_folder = format in (BUNDLE, PREDICTOR)
+    if is_folder:
         if what != "labels":
             raise InputError(f"A {format} holds all that there is: leave --what out.")
     else:  # those are folders, and refuse what is there themselves
@@ -321,7 +322,7 @@ def export_project(
     try:
         session = Session.open(record.id, store=store)
     except InputError as error:
-        if format in (BUNDLE, PREDICTOR, *NEED_POOL):
+        if is_folder or format in NEED_POOL:
             raise
         session = StoredLabels.of(record.id, store)
         print(
@@ -334,16 +335,16 @@ def export_project(
         session.questions.refit()
     elif (what == "predictions" or format == PREDICTOR) and getattr(session, "stale", False):
         session.refit()
-    done(store, "exported", record, format if format in (BUNDLE, PREDICTOR) else f"{what}, {format}")
+    done(store, "exported", record, format if is_folder else f"{what}, {format}")
     if out is None:
-        if format in (BUNDLE, PREDICTOR):
+        if is_folder:
             raise InputError(f"A {format} is a folder: say where with --out FOLDER.")
         if FORMATS.get(format, "") in (".xlsx", ".parquet", ".npz", ".zip"):
             raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
         sys.stdout.write(export_labels(session, format, what).decode("utf-8"))
         return
     n = export_to(session, format, out, what, replace=replace, store=store)
-    if format in (BUNDLE, PREDICTOR):
+    if is_folder:
         print(f"{record.name}: {n if format == PREDICTOR else n_labelled} labels, {format} in {out}")
         return
     rows = "" if what == "labels" else f" among {n:,} rows"

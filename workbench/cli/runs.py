@@ -67,8 +67,8 @@ def run(
     from workbench.pools.loading import is_table
     from workbench.sessions.spec import RunSpec
 
-    options = parse_settings(classifier_set or [])
-    of_pool = without_guesses(pool, parse_settings(pool_set or [], "--pool-set"), guess)
+    options = parse_settings(classifier_set)
+    of_pool = without_guesses(pool, parse_settings(pool_set, "--pool-set"), guess)
     typed(classifier, policy, settings["selector"], options, feature_sets(of_pool))
     if is_table(pool):  # a run is a measurement: what a table leaves open is refused, not guessed
         of_pool = {"strict": True} | of_pool
@@ -207,8 +207,8 @@ def compare(
     from workbench.pools.loading import is_table
     from workbench.studies import StudySpec, load_study
 
-    options = parse_settings(classifier_set or [])
-    of_pool = parse_settings(pool_set or [], "--pool-set")
+    options = parse_settings(classifier_set)
+    of_pool = parse_settings(pool_set, "--pool-set")
     if project is not None or question is not None:
         pool, of_pool = answers_of(
             project, question, [*(pool or ()), *of_pool, *([target] if target else [])]

@@ -152,7 +152,7 @@ def _may_mark(columns: Iterable[str]) -> bool:
 def _by(row: Mapping[str, Any]) -> By | None:
     """Origin of a row of Label Studio's CSV and JSON-MIN, or of an example of Prodigy; None of others."""
     names = ("annotator",) if _FLAT in row else ("_annotator_id", "_session_id")
-    times = ("updated_at", "created_at") if _FLAT in row else ("_timestamp",)
+    times = ("created_at", "updated_at") if _FLAT in row else ("_timestamp",)
     person, time = (
         next((plain_text(row[name]).strip() for name in of if row.get(name)), "") for of in (names, times)
     )

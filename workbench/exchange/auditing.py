@@ -143,9 +143,7 @@ class Audit:
         Raises:
             InputError: no such item.
         """
-        if item not in self._row:
-            raise InputError(f"There is no item {cut(item)} in {self.path}.")
-        row = self._frame.iloc[self._row[item]]
+        row = self._frame.iloc[self._row_of(item)]
         return {
             str(name): "" if value is None or value != value else str(value)
             for name, value in row.items()
@@ -163,8 +161,7 @@ class Audit:
         Raises:
             InputError: no such item, or an answer that was given already and is another one.
         """
-        if item not in self._row:
-            raise InputError(f"There is no item {cut(item)} in {self.path}.")
+        self._row_of(item)
         label = "" if answer == CANNOT_TELL else answer
         before = self._given.get(item)
         if before is not None and before[0] != label:
@@ -232,6 +229,12 @@ class Audit:
     def decided(self) -> bool:
         """True if there is nothing more to ask: certified, hopeless, or all of them looked at."""
         return self.to_go == 0 or self.hopeless or not self.open(1)
+
+    def _row_of(self, item: str) -> int:
+        """The row of an item, which must be there."""
+        if item not in self._row:
+            raise InputError(f"There is no item {cut(item)} in {self.path}.")
+        return self._row[item]
 
     @property
     def _wrong(self) -> Array:

@@ -27,7 +27,15 @@ from workbench.documents import runs as documents
 from workbench.documents.checking import checked
 from workbench.errors import InputError
 from workbench.exchange.archives import packed, put
-from workbench.exchange.manifests import ADVICE, Sealed, json_text, read_json, read_sealed, sealed
+from workbench.exchange.manifests import (
+    ADVICE,
+    Sealed,
+    json_text,
+    read_json,
+    read_sealed,
+    sealed,
+    write_files,
+)
 from workbench.exchange.models import kept_of_pool, save_model
 from workbench.members import FolderMembers
 from workbench.pools.formats.npy_files import arrays_to_bytes, bytes_to_arrays
@@ -499,28 +507,12 @@ def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequen
     return csv_text(columns, rows)
 
 
-def write_files(place: Path, files: Mapping[str, bytes | str]) -> list[str]:
-    """Write files of a bundle, each whole or not there.
-
-    Args:
-        place: folder of the bundle.
-        files: name -> content; folders in the names are made.
-
-    Returns:
-        Their names.
-    """
-    for name, content in files.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place / name, content)
-    return list(files)
-
-
 def measures_of(rounds: Sequence[Round]) -> dict[str, str]:
     """Name -> content of the files about fits, of a run and of a project: figures, wall seconds, machine."""
     parts = ("fit", "score", "query")
     figures = [(r.number, r.n_labelled, r.error, r.nll, r.brier, r.ece) for r in rounds]
     seconds = [(r.number, *(round(r.seconds.get(part, float("nan")), 6) for part in parts)) for r in rounds]
-    environment = {
+    environment: dict[str, Any] = {
         "written": now(),
         "python": sys.version.split()[0],
         "system": platform.platform(),

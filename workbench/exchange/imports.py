@@ -419,7 +419,6 @@ def plan_import(data: bytes, session: Session, format: str, column: str = "") ->
     same = sum(labels.get(item, "") == name for item, name in file_labels.items())
     undecided = sum(name is None and item not in labels for item, name in file_labels.items())
     classes = Counter(row[1] for row in pairs if row[1] not in known_classes)
-    slips = {name: _slip(name, session.classes) for name in classes}
     return ImportPlan(
         tuple(pairs),
         tuple(unknown),
@@ -427,7 +426,7 @@ def plan_import(data: bytes, session: Session, format: str, column: str = "") ->
         same,
         differ,
         dict(classes),
-        {name: slip for name, slip in slips.items() if slip},
+        _slips(classes, session.classes),
         undecided,
         tuple(notes),
     )
@@ -491,19 +490,18 @@ def plan_predictions(data: bytes, name: str, session: Session) -> PredictionPlan
     unknown: list[str] = []
     predictions = read_predictions(data, name, session.pool, unknown=unknown)
     strange = unknown_names((label for _, label, _ in predictions), session.classes)
-    slips = {label: _slip(label, session.classes) for label in strange}
     return PredictionPlan(
         tuple(predictions),
         tuple(unknown),
         len(predictions) - sum(strange.values()),
         strange,
-        {label: slip for label, slip in slips.items() if slip},
+        _slips(strange, session.classes),
         len(session.pool),
     )
 
 
-def _slip(name: str, classes: Sequence[str]) -> str:
-    """The class that a name may be a slip of; "" for none."""
-    plain = {class_name.casefold().strip(): class_name for class_name in classes}
-    close = get_close_matches(name.casefold().strip(), list(plain), 1, ALIKE)
-    return plain[close[0]] if close else ""
+def _slips(names: Iterable[str], classes: Sequence[str]) -> dict[str, str]:
+    """Name -> the class that it may be a slip of, of those that may be one."""
+    plain = {title.casefold().strip(): title for title in classes}
+    close = {name: get_close_matches(name.casefold().strip(), list(plain), 1, ALIKE) for name in names}
+    return {name: plain[matches[0]] for name, matches in close.items() if matches}

@@ -10,6 +10,7 @@ from typing import Any
 from workbench.errors import InputError
 from workbench.members import MAX_MEMBER, FolderMembers, Members, member_name
 from workbench.reading import cut, parse_json
+from workbench.writing import write_whole
 
 ADVICE = "Copy the folder again from where it was made, or delete it and run the command that made it again."
 MAX_DOCUMENT = 64 << 20
@@ -30,6 +31,22 @@ def read_json(path: Path) -> Any:
         InputError: not there, no plain file, or not JSON.
     """
     return parse_json(FolderMembers(path.parent).read(path.name), str(path))
+
+
+def write_files(place: Path, files: Mapping[str, bytes | str]) -> list[str]:
+    """Write files that a manifest is to list, each whole or not there.
+
+    Args:
+        place: their folder.
+        files: name -> content; folders in the names are made.
+
+    Returns:
+        Their names.
+    """
+    for name, content in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place / name, content)
+    return list(files)
 
 
 def sealed(document: Mapping[str, Any], folder: Path, names: Iterable[str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from workbench.classifiers.latent import Latent
 from workbench.documents.checking import checked
 from workbench.documents.runs import BegunWith, Model
 from workbench.errors import InputError
-from workbench.exchange.manifests import ADVICE, json_text, read_sealed, sealed
+from workbench.exchange.manifests import ADVICE, json_text, read_sealed, sealed, write_files
 from workbench.guesses import SavedGuesses
 from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from workbench.sessions.session import Session
 
 FORMAT = 3
-_FILES = ("params.npz", "features.json")
 _GUESS, _TERMS, _NEIGHBOURS = "guess.json", "terms.npz", "neighbours.npz"
 
 
@@ -177,7 +176,6 @@ def save_model(
         reading: how its file was read (`Pool.reading`).
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     spec = {
         "format": FORMAT,
         "classifier": classifier,
@@ -192,19 +190,18 @@ def save_model(
         spec["reading"] = dict(reading)
     if "note" in state:
         spec["note"] = str(np.asarray(state["note"]))
-    write_whole(folder / "params.npz", arrays_to_bytes(state))
-    write_whole(folder / "features.json", json_text(feature_map.to_json()))
-    files = list(_FILES)
+    files: dict[str, bytes | str] = {
+        "params.npz": arrays_to_bytes(state),
+        "features.json": json_text(feature_map.to_json()),
+    }
     if guesses is not None:
-        write_whole(folder / _GUESS, json_text(guesses.to_json()))
-        files.append(_GUESS)
+        files[_GUESS] = json_text(guesses.to_json())
         if terms := guesses.arrays():
-            write_whole(folder / _TERMS, arrays_to_bytes(terms))
-            files.append(_TERMS)
+            files[_TERMS] = arrays_to_bytes(terms)
     if view is not None:
-        write_whole(folder / _NEIGHBOURS, arrays_to_bytes(view.to_arrays()))
-        files.append(_NEIGHBOURS)
-    write_whole(folder / "spec.json", json_text(sealed(spec, folder, files)))
+        files[_NEIGHBOURS] = arrays_to_bytes(view.to_arrays())
+    names = write_files(folder, files)
+    write_whole(folder / "spec.json", json_text(sealed(spec, folder, names)))
 
 
 def save_model_of(
@@ -225,7 +222,7 @@ def save_model_of(
     if model is None:
         raise InputError("There is no model to save yet: the first fit comes with labels of two classes.")
     settings = session.fits.made_with(model.number)
-    for name in (*_FILES, "spec.json"):
+    for name in ("params.npz", "features.json", "spec.json"):
         check_place(Path(folder) / name, protected=files_in_use(session.store), replace=replace)
     save_model(
         folder,

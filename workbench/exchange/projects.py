@@ -27,10 +27,17 @@ from workbench.exchange.bundles import (
     measures_of,
     pool_document,
     project_events_csv,
-    write_files,
 )
 from workbench.exchange.instructions import instruction_files
-from workbench.exchange.manifests import ADVICE, MAX_DOCUMENT, Sealed, json_text, read_sealed, sealed
+from workbench.exchange.manifests import (
+    ADVICE,
+    MAX_DOCUMENT,
+    Sealed,
+    json_text,
+    read_sealed,
+    sealed,
+    write_files,
+)
 from workbench.exchange.models import save_model_of
 from workbench.exchange.rows import label_table
 from workbench.members import FolderMembers, Members, ZipMembers
@@ -94,7 +101,7 @@ def write_project_bundle(folder: Path | str, session: Session) -> None:
     # for people and for `workbench predict`
     ids = [str(key) for key in session.pool.items.ids]
     tables = {"events.csv": project_events_csv(state, events, ids), CODE_BOOK: code_book_csv(state, ids)}
-    names += write_files(place, measures_of(rounds) | tables | instruction_files(state))
+    names += write_files(place, {**measures_of(rounds), **tables, **instruction_files(state)})
     # for opening it again
     for number, history in enumerate((project, *project.others)):
         names += write_files(place, _history_files(_folder(number), history))

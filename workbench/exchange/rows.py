@@ -151,7 +151,8 @@ class LabelRows(RowsOut):
         self._model_name = ""
         if self._model is not None:
             self._model_name = str(session.fits.fitted_with["classifier"])  # type: ignore[union-attr]
-        if what not in (PAIRS, "labels", FINISHED) and self.pool is None:
+        is_of_labels = what in (PAIRS, "labels", FINISHED)
+        if not is_of_labels and self.pool is None:
             raise InputError(f"The pool is not at hand; without it only labels can be exported, not {what}.")
         if what == "predictions" and self._model is None:
             raise InputError(
@@ -161,7 +162,7 @@ class LabelRows(RowsOut):
         self._machine = _certified(session) if what == FINISHED else {}
         self.items: Sequence[int] = (
             sorted({*self.state.labels, *self._machine})
-            if what in (PAIRS, "labels", FINISHED)
+            if is_of_labels
             else range(0 if self.pool is None else len(self.pool))
         )
         self.n_all = len(self.items)

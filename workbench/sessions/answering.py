@@ -603,11 +603,9 @@ def _known_raters(votes: Iterable[FileVote], state: ProjectState) -> dict[str, s
     """
     raters: dict[str, str] = {}
     for vote in votes:
-        for rater, known in state.votes.get(vote.item, {}).items() if vote.person and vote.time else ():
-            if rater.startswith(FILE) and (person_of(rater), known.time) == (
-                person_of(vote.person),
-                vote.time,
-            ):
+        for rater, known in state.votes.get(vote.item, {}).items():
+            is_same_moment = bool(vote.person) and rater.startswith(FILE) and known.time == vote.time
+            if is_same_moment and person_of(rater) == person_of(vote.person):
                 raters[vote.person] = rater
     return raters
 
