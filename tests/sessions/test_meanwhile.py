@@ -1,4 +1,4 @@
-"""What another thread changes between two looks of one: a decision rests on one look."""
+"""Changes of another thread between two looks at one thing: a decision rests on one look."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from tests.databases import KINDS, database, new_project
 from tests.events import EVENTS
 from workbench.store import Event, Store
-from workbench.store.people import DEEDS, AuditEntry
+from workbench.store.accounts import DEEDS, AuditEntry
 
 
 def test_what_was_done_is_read_newest_first_and_outlives_its_project(store: Store) -> None:

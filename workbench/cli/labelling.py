@@ -186,8 +186,7 @@ def guess(
     if add or off:
         guesses = [{**entry, "on": False} if entry["source"] in (off or ()) else entry for entry in entries]
         session.guesses.change([*guesses, *(entry for entry in add if entry not in sources)])
-    model_now = session.model
-    n = 0 if model_now is None else model_now.n_labelled
+    n = getattr(session.model, "n_labelled", 0)
     takes = takes_guess(session.settings["classifier"])
     rows = [
         (

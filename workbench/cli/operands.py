@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.pools.pool import Pool
     from workbench.sessions import Session
     from workbench.store import ProjectSummary, Store
-    from workbench.store.people import Deed
+    from workbench.store.accounts import Deed
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
 
@@ -280,7 +280,7 @@ def done(store: Store, what: Deed, project: ProjectSummary, detail: str) -> None
         project: the project.
         detail: which file, whom it was shared with.
     """
-    from workbench.store.people import AuditEntry
+    from workbench.store.accounts import AuditEntry
 
     try:
         name = f"{getpass.getuser()} (command line)"

@@ -477,11 +477,6 @@ def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequen
         ids: [N] of the items.
     """
     active = EventFold(events).standing
-
-    def shown(key: object) -> str:
-        resolved = state.resolve(str(key))
-        return state.class_names.get(resolved, str(key))
-
     rows = []
     for event in events:
         item = event.item
@@ -497,7 +492,7 @@ def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequen
                 event.kind,
                 item,
                 None if item is None else str(ids[item]),
-                None if key is None else shown(key),
+                None if key is None else state.class_name(str(key)),
                 None if key is None else str(key),
                 "yes" if event.id in active else "undone",
                 json.dumps(more, sort_keys=True, ensure_ascii=False),

@@ -224,7 +224,7 @@ class Answers:
         standing = state.standing.get(item)
         if standing is None or item in state.undecided:
             return False
-        return state.class_names.get(state.resolve(standing.key)) == event.payload["class"]
+        return state.class_name(standing.key) == event.payload["class"]
 
     def answered(
         self, state: ProjectState, ask_id: str, event: Event, *, late: bool = False, new: bool = False

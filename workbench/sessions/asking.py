@@ -222,13 +222,10 @@ class Questions:
         """Copies of an item that nobody has answered and that are not kept for measuring; ascending."""
         if self.twins is None:
             return []
-        split = self.pool.test
         return [
             twin
             for twin in self.twins.of(item)
-            if twin not in state.answered
-            and twin not in state.evaluation
-            and (split is None or not _holds(split.test, twin))
+            if not self._kept_apart[twin] and twin not in state.answered and twin not in state.evaluation
         ]
 
     def wanted(self, item: int, annotator: str, state: ProjectState) -> bool:
@@ -313,7 +310,7 @@ class Questions:
                 add(item, "second")
         for item in state.wanted.get(annotator, ()):
             # what is wished for all questions may be of the test split of one of them
-            if len(asks) < k and item not in taken and _holds(self.pool.trainable, item):
+            if len(asks) < k and item not in taken and not self._kept_apart[item]:
                 add(item, "evaluation" if item in state.evaluation else "chosen")
         queued_items = {ask.item for ask in asks}
         for item in sorted(state.requeued - queued_items):
@@ -506,11 +503,6 @@ def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:
 def leased_until(asks: Iterable[Ask], expires: float) -> list[Ask]:
     """The same questions with a new expiry."""
     return [replace(ask, expires=expires) for ask in asks]
-
-
-def _holds(ascending: Ints, item: int) -> bool:
-    at = int(np.searchsorted(ascending, item))
-    return at < ascending.size and int(ascending[at]) == item
 
 
 def new_ask(item: int, role: str, utility: float | None = None, number: int = -1) -> Ask:

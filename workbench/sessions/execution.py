@@ -284,8 +284,8 @@ def operation_of(
 
     Args:
         session: of whoever answers.
-        ask: what was asked; its
-        response: as `Session.tell` takes them.
+        ask: what was asked, as `Session.tell` takes it.
+        response: what is said of it, likewise.
         id_: of the operation.
 
     Raises:

@@ -211,7 +211,7 @@ def void_because(frozen: Frozen, state: ProjectState) -> str:
         )
     if merged_keys:
         key = merged_keys[0]
-        into = state.class_names.get(state.resolve(key), state.resolve(key))
+        into = state.class_name(key)
         return (
             f"Class {key} was merged into {into} after the labels were frozen, so the checks answer another "
             "question. Start the checks anew."
@@ -359,7 +359,7 @@ def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: s
         made: when, ISO 8601.
     """
     frozen = now.frozen
-    names = {key: state.class_names.get(key, state.removed.get(key, key)) for key in frozen.classes}
+    names = {key: state.class_name(key) for key in frozen.classes}
     labels = state.labels
     return certificate_of(
         frozen.promise,
@@ -384,14 +384,11 @@ def machine_part(now: FinishState, state: ProjectState) -> dict[int, tuple[str, 
     """
     frozen = now.frozen
     answered = state.codes.keys() | set(frozen.items[now.evidence.places].tolist())
-    labels = {}
-    for place in range(now.size):
-        item = int(frozen.items[place])
-        if item not in answered:
-            key = frozen.key(place)
-            name = state.class_names.get(key, state.removed.get(key, key))
-            labels[item] = name, float(frozen.confidences[place])
-    return labels
+    return {
+        item: (state.class_name(frozen.key(place)), float(frozen.confidences[place]))
+        for place, item in enumerate(frozen.items[: now.size].tolist())
+        if item not in answered
+    }
 
 
 def _check(finish: FinishState, state: ProjectState, names: dict[str, str], draw: int) -> Check:
@@ -403,17 +400,15 @@ def _check(finish: FinishState, state: ProjectState, names: dict[str, str], draw
         draw + 1,
         finish.frozen.ids[place],
         names[finish.frozen.key(place)],
-        _name(first.key, state),
+        state.class_name(first.key),
         place,
         first.annotator,
         first.time,
-        tuple((answer.annotator, _name(answer.key, state)) for answer in answers) if len(answers) > 1 else (),
-        _name(decided, state),
+        tuple((answer.annotator, state.class_name(answer.key)) for answer in answers)
+        if len(answers) > 1
+        else (),
+        state.class_name(decided),
     )
-
-
-def _name(key: str, state: ProjectState) -> str:
-    return state.class_names.get(key, state.removed.get(key, key))
 
 
 def versions() -> dict[str, str]:

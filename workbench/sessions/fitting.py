@@ -16,7 +16,6 @@ from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
 from workbench.policies import query
 from workbench.policies.belief import Query
-from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
@@ -24,7 +23,7 @@ from workbench.sessions.drawing import QUERY, drawn, generator, query_among, sco
 from workbench.sessions.fitted_model import LARGE_BYTES, FittedModel, Scored, asking_policy
 from workbench.sessions.guessing import Guesses
 from workbench.sessions.learner import Learner
-from workbench.sessions.measure import measured_items, metrics_of, signs_of
+from workbench.sessions.measure import held_out, measured_items, metrics_of, signs_of
 from workbench.sessions.people import training_of
 from workbench.sessions.project import OpenQuestion
 from workbench.sessions.published import Made, Published
@@ -112,54 +111,6 @@ def fit_measure_query(
     return Turn(model, figures, answer, seconds)
 
 
-def held_out(
-    pool: Pool, state: ProjectState, settings: Mapping[str, Any], published: Published | None = None
-) -> tuple[Ints, Ints]:
-    """Items of a project to measure on and the codes of their classes; never trained on.
-
-    Those of the pool's test split (where it is large, a sample drawn by the project's seed), else of the
-    evaluation set. Items that were confirmed in a grid are
-    the model's surest, so they are not among them.
-
-    Args:
-        pool: of the project.
-        state: of the project.
-        settings: of the project.
-        published: the fit that is measured: codes are its own, whatever became of the classes since, and
-            items of classes that it does not know are left out. None means the codes of `state`.
-    """
-    position = {key: code for code, key in enumerate(state.keys)}
-
-    def code_of(key: str) -> int:
-        return position.get(state.resolve(key), -1) if published is None else published.code_of(key, state)
-
-    if pool.test is not None and pool.truth is not None:
-        by_code = [code_of(name) for name in pool.classes]
-        items = measured_items(pool.test.test, int(settings["seed"]), int(settings.get("measured", 0)))
-        truth = pool.truth[items]
-        codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
-    else:
-        pairs = [(item, code_of(state.standing[item].key)) for item in measured_on(state)]
-        items, codes = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
-    mask = codes >= 0
-    if published is not None:
-        mask &= np.isin(items, published.model.in_time(items))
-    return items[mask], codes[mask]
-
-
-def measured_on(state: ProjectState) -> list[int]:
-    """Items of the evaluation set that count: labelled, agreed on, and not confirmed in a grid.
-
-    Args:
-        state: of a project.
-    """
-    return [
-        item
-        for item in state.evaluation
-        if item in state.codes and item not in state.undecided and state.standing[item].role != "confirmed"
-    ]
-
-
 class Fits:
     """The fits of one project: the published one, and how another is made.
 
@@ -180,8 +131,8 @@ class Fits:
         self,
         project: OpenQuestion,
         questions: Questions,
-        common: Common | None = None,
-        beside: Callable[[], Sequence[Published | None]] = tuple,
+        common: Common,
+        beside: Callable[[], Sequence[Published | None]],
     ) -> None:
         self._project = project
         self._questions = questions
@@ -193,9 +144,9 @@ class Fits:
         self._restoring = threading.Lock()
         self._refitting = threading.Lock()
         self._learner: tuple[Any, Learner] | None = None
-        self._common = Common(project.pool) if common is None else common
+        self._common = common
         self._beside = beside
-        self.making: NeighbourhoodBuild = self._common.making(int(project.record.settings["begun"]))
+        self.making: NeighbourhoodBuild = common.making(int(project.record.settings["begun"]))
         split = project.pool.test
         self._test = frozenset() if split is None else frozenset(split.test.tolist())
         self._learnt: tuple[tuple[Any, ...], Mapping[int, int]] | None = None
@@ -242,17 +193,14 @@ class Fits:
         published = self.published()
         return self._project.settings() if published is None else published.chosen
 
-    def held_out(self, state: ProjectState | None = None) -> tuple[Ints, Ints]:
+    def held_out(self) -> tuple[Ints, Ints]:
         """Items to measure on and their codes among the classes of `model`; never trained on.
 
         A merge or a new class since the fit changes none of the codes; items of classes that the model does
         not know are left out until it does. Before the first fit they are the project's codes.
-
-        Args:
-            state: to take the evaluation set from; the present one unless given.
         """
-        state = self._project.state() if state is None else state
-        return held_out(self._project.pool, state, self._project.record.settings, self.published(state))
+        project, state = self._project, self._project.state()
+        return held_out(project.pool, state, project.record.settings, self.published(state))
 
     def is_stale(self) -> bool:
         """True if a refit would see labels, classes or settings that the published model has not seen."""

@@ -103,9 +103,7 @@ class Items(Part):
             own_items = [
                 item
                 for item, votes in state.votes.items()
-                if session.annotator in votes
-                and not votes[session.annotator].first
-                and not votes[session.annotator].final
+                if (vote := votes.get(session.annotator)) is not None and not (vote.first or vote.final)
             ]
             rng = generator(int(session.settings["seed"]), state.n_events, SECOND)
             items = rng.permutation(np.asarray(own_items, dtype=np.int64))[:n].tolist()

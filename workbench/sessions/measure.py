@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,10 @@ from workbench.metrics import (
 from workbench.sessions.drawing import MEASURE, generator
 
 if TYPE_CHECKING:
+    from workbench.pools.pool import Pool
     from workbench.sessions.fitted_model import FittedModel
+    from workbench.sessions.published import Published
+    from workbench.store import ProjectState
 
 ENOUGH = checks.ENOUGH
 HINTED = 10
@@ -93,6 +96,53 @@ def measured_items(items: Ints, seed: int, most: int) -> Ints:
     if not most or items.size <= most:
         return items
     return items[np.sort(generator(seed, 0, MEASURE).choice(items.size, most, replace=False))]
+
+
+def held_out(
+    pool: Pool, state: ProjectState, settings: Mapping[str, Any], published: Published | None = None
+) -> tuple[Ints, Ints]:
+    """Items of a project to measure on and the codes of their classes; never trained on.
+
+    Those of the pool's test split (where it is large, a sample drawn by the project's seed), else of the
+    evaluation set. Items that were confirmed in a grid are the model's surest, so they are not among them.
+
+    Args:
+        pool: of the project.
+        state: of the project.
+        settings: of the project.
+        published: the fit that is measured: codes are its own, whatever became of the classes since, and
+            items of classes that it does not know are left out. None means the codes of `state`.
+    """
+    position = {key: code for code, key in enumerate(state.keys)}
+
+    def code_of(key: str) -> int:
+        return position.get(state.resolve(key), -1) if published is None else published.code_of(key, state)
+
+    if pool.test is not None and pool.truth is not None:
+        by_code = [code_of(name) for name in pool.classes]
+        items = measured_items(pool.test.test, int(settings["seed"]), int(settings.get("measured", 0)))
+        truth = pool.truth[items]
+        codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
+    else:
+        pairs = [(item, code_of(state.standing[item].key)) for item in measured_on(state)]
+        items, codes = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
+    mask = codes >= 0
+    if published is not None:
+        mask &= np.isin(items, published.model.in_time(items))
+    return items[mask], codes[mask]
+
+
+def measured_on(state: ProjectState) -> list[int]:
+    """Items of the evaluation set that count: labelled, agreed on, and not confirmed in a grid.
+
+    Args:
+        state: of a project.
+    """
+    return [
+        item
+        for item in state.evaluation
+        if item in state.codes and item not in state.undecided and state.standing[item].role != "confirmed"
+    ]
 
 
 def signs_of(

@@ -40,10 +40,7 @@ def _standing(session: Any) -> str:
 
 def session_html(session: Any) -> str:
     """A session with its labels by class and the curve of its error."""
-    counts = {name: 0 for name in session.classes}
-    for name in session.state.labels.values():
-        counts[name] = counts.get(name, 0) + 1
-    rows = sorted(counts.items(), key=lambda pair: -pair[1])[:20]
+    rows = sorted(session.state.counts.items(), key=lambda pair: -pair[1])[:20]
     parts = [
         f"<p><b>{escape(session.project.name)}</b><br>{escape(_standing(session))}<br>"
         f"{escape(pool_words(session.pool))}</p>"

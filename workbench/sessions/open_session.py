@@ -212,10 +212,9 @@ class OpenSession:
 
     def _asked(self) -> list[Self]:
         """The sessions of the questions that are asked, in their order."""
-        every = self._family.listed()
         return [
             type(self)(self._family, self._family.parts(summary.id), self.annotator)
-            for summary in every
+            for summary in self._family.listed()
             if not summary.aside
         ]
 

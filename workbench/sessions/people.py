@@ -280,12 +280,8 @@ def training_of(state: ProjectState) -> Mapping[int, int]:
             changed[item] = learnt
     if not changed:
         return state.training
-    training = {}
-    for item in state.codes:
-        code_or_none = changed[item] if item in changed else state.training.get(item)
-        if code_or_none is not None:
-            training[item] = code_or_none
-    return training
+    learnt_codes = ((item, changed.get(item, state.training.get(item))) for item in state.codes)
+    return {item: code for item, code in learnt_codes if code is not None}
 
 
 def _is_decided(state: ProjectState, item: int) -> bool:

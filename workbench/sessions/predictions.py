@@ -13,8 +13,14 @@ import numpy as np
 from workbench.arrays import Ints
 from workbench.errors import InputError
 from workbench.sessions.asking import LEASE_SECONDS, Ask
-from workbench.sessions.fitting import held_out
-from workbench.sessions.measure import ASKED_LATELY, ENOUGH, Evaluation, ModelVerdict, class_recalls
+from workbench.sessions.measure import (
+    ASKED_LATELY,
+    ENOUGH,
+    Evaluation,
+    ModelVerdict,
+    class_recalls,
+    held_out,
+)
 from workbench.sessions.part import Part
 from workbench.sessions.published import Published
 from workbench.sessions.taxonomy import key_of
@@ -49,8 +55,8 @@ class Precision(NamedTuple):
         right: how many of them are of the class.
     """
 
-    n: int
-    right: int
+    n: int = 0
+    right: int = 0
 
     @property
     def told(self) -> bool:
@@ -124,7 +130,7 @@ class Predictions(Part):
             name: of the class, as it is called now.
         """
         precisions = self._precisions(self._session.fits.published(), self._session.state)
-        return precisions.get(name, Precision(0, 0))
+        return precisions.get(name, Precision())
 
     def classes(self) -> list[Taken]:
         """The classes of which the published fit takes open items to be, as they are called now.
@@ -154,7 +160,7 @@ class Predictions(Part):
         rows = zip(published.names(state), counts, sure, strict=True)
         precisions = self._precisions(published, state)
         classes = [
-            Taken(name, int(n), float(worth), precisions.get(name, Precision(0, 0)))
+            Taken(name, int(n), float(worth), precisions.get(name, Precision()))
             for name, n, worth in rows
             if n
         ]
@@ -184,7 +190,7 @@ class Predictions(Part):
         published = session.fits.published()
         if published is None:
             raise InputError("There is no model yet: label items of two classes first.")
-        precision = self._precisions(published, session.state).get(name, Precision(0, 0))
+        precision = self._precisions(published, session.state).get(name, Precision())
         if not precision.bears:
             raise InputError(
                 f"{precision.words(name)} Many are confirmed at once where {LEAST_PRECISION:.0%} or more are."
@@ -244,8 +250,7 @@ class Predictions(Part):
         session = self._session
         published, state = session.fits.published(), session.state
         truth, codes, doubt = self._measured(published, state)
-        keys = () if published is None else published.keys
-        names = [state.class_names.get(state.resolve(key), key) for key in keys]
+        names = () if published is None else published.names(state)
         event_ids = (vote.event for vote in state.standing.values() if vote.role == "policy")
         lately = set(nlargest(ASKED_LATELY, event_ids))
         recent_labels = [

@@ -94,8 +94,7 @@ class Published:
 
     def names(self, state: ProjectState) -> tuple[str, ...]:
         """Names of the model's classes as they are now; several that count as one have its name."""
-        roots = [state.resolve(key) for key in self.keys]
-        return tuple(state.class_names.get(root) or state.removed.get(root, root) for root in roots)
+        return tuple(map(state.class_name, self.keys))
 
     def is_of(self, state: ProjectState, chosen: Mapping[str, Any]) -> bool:
         """Tell whether it was made from the same votes, classes and settings; costs nothing that grows."""

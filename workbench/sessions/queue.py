@@ -32,7 +32,7 @@ class Queue(Part):
         if k < 1:
             raise InputError(f"At least one item must be asked for; got k={k}.")
         sessions = self._session._asked()
-        prepared = [(one, one._prepare(one.state)) for one in sessions]
+        prepared = [(session, session._prepare(session.state)) for session in sessions]
         moment = time.time()
 
         def planned() -> list[ItemAsk]:
@@ -43,16 +43,17 @@ class Queue(Part):
             return plan(candidates, self._session.annotator, k, moment)
 
         asks = planned()
-        if len(asks) == k and all(one.expires > moment for item in asks for one in item.asks.values()):
+        if len(asks) == k and all(ask.expires > moment for item in asks for ask in item.asks.values()):
             return asks
         with self._session._project.log.together():
             asks = planned()
             leased: dict[str, dict[int, Ask]] = {}
-            for one in sessions:
-                own_asks = [item.asks[one.question_name] for item in asks if one.question_name in item.asks]
-                with one._project.recording() as transaction:
-                    own_asks = one._answers.lease(transaction, own_asks, moment, lease)
-                leased[one.question_name] = {ask.item: ask for ask in own_asks}
+            for session in sessions:
+                name = session.question_name
+                own_asks = [item.asks[name] for item in asks if name in item.asks]
+                with session._project.recording() as transaction:
+                    own_asks = session._answers.lease(transaction, own_asks, moment, lease)
+                leased[name] = {ask.item: ask for ask in own_asks}
         return [ItemAsk(item.item, {name: leased[name][item.item] for name in item.asks}) for item in asks]
 
     def confirm(

@@ -154,11 +154,8 @@ def answered_source(question_id: str, store: Store | None = None) -> tuple[str, 
 
 def answered_title(name: str) -> str:
     """Name of it for people: the project and the question, or that it was deleted."""
-    question_id = name.removeprefix(PREFIX)
-    for record in Store.open().questions(question_id):
-        if record.id == question_id:
-            return f"{record.name}: {record.question}"
-    return "a question of a deleted project"
+    question = Store.open().summary(name.removeprefix(PREFIX))
+    return "a question of a deleted project" if question is None else f"{question.name}: {question.question}"
 
 
 def answered_pool(name: str, options: Mapping[str, Any] | None = None, store: Store | None = None) -> Pool:
@@ -185,14 +182,14 @@ def answered_pool(name: str, options: Mapping[str, Any] | None = None, store: St
     record = store.project(name.removeprefix(PREFIX))
     state = fold(event for event in store.events(record.id) if last is None or event.id <= last)
     codes = {item: code for item, code in state.codes.items() if item not in state.undecided}
-    answers = np.bincount(items_and_codes(codes)[1], minlength=2)
-    if len(codes) < FEWEST or (answers > 1).sum() < 2:
+    items, answers = items_and_codes(codes)
+    if len(items) < FEWEST or (np.bincount(answers, minlength=2) > 1).sum() < 2:
         raise InputError(
-            f"Only {len(codes)} items of the question {record.question!r} are answered: a comparison needs "
+            f"Only {len(items)} items of the question {record.question!r} are answered: a comparison needs "
             f"{FEWEST}, and two of each of two classes. Answer more of them first."
         )
     pool = open_pool(store, record.family)[1]
     truth = np.full(len(pool), -1, dtype=np.int64)
-    truth[list(codes)] = list(codes.values())
+    truth[items] = answers
     title = f"{record.name}: {record.question}"
     return replace(pool, name=title, classes=state.classes, truth=truth, test=None)

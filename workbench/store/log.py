@@ -114,9 +114,8 @@ class Log(Database):
 
         c = tables().events.c
         people: dict[str, list[str]] = {}
-        query = select(c.project, c.annotator).where(c.kind.in_(UNDOABLE)).distinct()
-        query = query.order_by(c.project, c.annotator)
-        for row in self._rows(query.where(c.annotator != SOURCE)):
+        query = select(c.project, c.annotator).where(c.kind.in_(UNDOABLE), c.annotator != SOURCE)
+        for row in self._rows(query.distinct().order_by(c.project, c.annotator)):
             people.setdefault(row.project, []).append(row.annotator)
         return people
 

@@ -287,3 +287,8 @@ class ProjectState:
         while key in self.merged:
             key = self.merged[key]
         return key
+
+    def class_name(self, key: str) -> str:
+        """Name of the class that labels of class `key` count as, its last where it is gone; else its key."""
+        root = self.resolve(key)
+        return self.class_names.get(root) or self.removed.get(root, root)

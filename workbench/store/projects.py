@@ -532,18 +532,14 @@ def unpack_ids(packed: bytes) -> list[str]:
 
 def summary_of(row: Any) -> dict[str, Any]:
     """The fields that a `ProjectSummary` and a `ProjectRecord` share, of a row of `joined`."""
-    names = ("id", "name", "settings", "created", "family", "question", "kind", "position")
+    names = ("id", "name", "settings", "created", "changed", "family", "question", "kind", "position")
     of_row = {name: getattr(row, name) for name in names}
-    counted = {"n_labelled": row.n_labelled.get(row.id), "aside": bool(row.aside)}
-    return {**of_row, **counted, "pool": found_here(row.pool), **_shown_to(row)}
-
-
-def _shown_to(row: Any) -> dict[str, Any]:
-    members = tuple(str(key) for key in row.members or ())
-    return {
-        "changed": row.changed,
+    return of_row | {
+        "n_labelled": row.n_labelled.get(row.id),
+        "aside": bool(row.aside),
+        "pool": found_here(row.pool),
         "owner": row.owner or "",
         # what a newer version may have written opens nothing
         "access": row.access if row.access in ACCESS else "private",
-        "members": members,
+        "members": tuple(map(str, row.members or ())),
     }

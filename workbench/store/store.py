@@ -10,9 +10,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from workbench.store.accounts import Audit, People, ProgramKeys
 from workbench.store.copies import Copies
 from workbench.store.database import address_of
-from workbench.store.people import Audit, People, ProgramKeys
 from workbench.store.runs import Rounds, Runs
 
 

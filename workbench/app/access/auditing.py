@@ -16,7 +16,7 @@ from workbench.app.access import current, login
 from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.store import ProjectSummary, Store
-from workbench.store.people import AuditEntry, Deed
+from workbench.store.accounts import AuditEntry, Deed
 
 if TYPE_CHECKING:
     from workbench.sessions import Session

@@ -247,7 +247,7 @@ class Desk:
             state = session.state
             vote = state.votes.get(item, {}).get(session.annotator)
             if vote is not None:
-                answers[session.question_name] = state.class_names.get(state.resolve(vote.key))
+                answers[session.question_name] = state.class_name(vote.key)
             elif item in state.labels and not (own and len(self.sessions) > 1):
                 answers[session.question_name] = state.labels[item]
             elif item in state.unsure:

@@ -49,7 +49,7 @@ def _change(event: Any, state: Any) -> str:
         return str(payload.get("name", payload["class"]))
     if kind in ("class-removed", "class-described"):
         guidance = f": {payload['guidance']}" if payload.get("guidance") else ""
-        return acts.class_name(state, payload["class"]) + guidance
+        return state.class_name(str(payload["class"])) + guidance
     if kind == "wanted":
         return plural(len(payload["items"]), "item") + (f", {payload['how']}" if payload.get("how") else "")
     if kind == "model-changed":

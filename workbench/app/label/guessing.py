@@ -47,7 +47,7 @@ def dialog(session: Session) -> None:
             icon=":material/info:",
         )
     reports = session.guesses.report()
-    n = 0 if session.model is None else session.model.n_labelled
+    n = getattr(session.model, "n_labelled", 0)
     for place, report in enumerate(reports):
         with st.container(border=True, key=f"guess-source-{place}", gap="xsmall"):
             _source(session, report, n, place, [r.source for r in reports if r.on])

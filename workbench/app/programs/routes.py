@@ -25,7 +25,7 @@ from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.sessions import Ask, Session
 from workbench.store import Store
-from workbench.store.people import ApiKey
+from workbench.store.accounts import ApiKey
 
 MOST_QUESTIONS = 16
 MOST_LABELS = 1_000

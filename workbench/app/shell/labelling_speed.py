@@ -197,7 +197,7 @@ def progress(session: Session) -> tuple[str, str]:
 
 def measured(state: ProjectState) -> int:
     """Number of items of the evaluation set that an error is measured on."""
-    from workbench.sessions.fitting import measured_on
+    from workbench.sessions.measure import measured_on
 
     return len(measured_on(state))
 

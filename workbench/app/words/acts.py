@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 MOST_ITEMS = 60
 
 
-def class_name(state: ProjectState, key: Any) -> str:
-    """The name that a class of an event has now."""
-    return str(state.class_names.get(state.resolve(str(key)), key))
-
-
 def items_of(event: Event) -> list[int]:
     """The items that an act was about."""
     payload = event.payload
@@ -48,7 +43,7 @@ def phrase(pool: Pool, state: ProjectState, event: Event, use: str) -> str:
     """
     payload: dict[str, Any] = {"source": "a file", **event.payload}
     kind = event.kind if payload.get("on", True) else f"{event.kind}-off"
-    now, items = class_name(state, payload.get("class")), items_of(event)
+    now, items = state.class_name(str(payload.get("class"))), items_of(event)
     template = str(words_of("acts").get(kind, {}).get(use, ""))
     return template.format(
         raw=payload,
@@ -56,7 +51,7 @@ def phrase(pool: Pool, state: ProjectState, event: Event, use: str) -> str:
         items=plural(len(payload.get("items", ())), "item"),
         labels=plural(len(payload.get("labels", ())), "label"),
         now=now,
-        into=class_name(state, payload.get("into")),
+        into=state.class_name(str(payload.get("into"))),
         name=payload.get("name") or now,
     )
 

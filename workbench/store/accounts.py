@@ -1,4 +1,4 @@
-"""The people of a server: names, keys of their programs, and the audit of what they did."""
+"""Accounts of a server: the people, the keys of their programs, and the audit of what they did."""
 
 import secrets
 from contextlib import suppress
