@@ -61,7 +61,7 @@ def _file(folder: Path) -> Path:
 
 @cache
 def _newest_tables() -> bytes:
-    """An SQLite file without rows as the newest migration leaves it: most tests of a process start from it."""
+    """An SQLite file without rows as the newest migration leaves it; tests begin with a copy of it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "w.sqlite"
         Store.open(file).close()
