@@ -105,7 +105,7 @@ def run_experiment(name: str) -> None:
             type="primary",
             icon=":material/play_arrow:",
             disabled=active,
-            on_click=lessons.start,
+            on_click=teaching.begin,
             args=(experiment, values),
             help="In the background; kept for everybody on this server",
         )

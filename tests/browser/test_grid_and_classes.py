@@ -278,9 +278,8 @@ def test_a_cell_of_the_table_of_columns_changes_its_own_column(page: Any, server
 
 def test_the_label_of_an_alike_item_stands_below_its_text(page: Any, server: Server) -> None:
     path = server.home / "letters.csv"
-    texts = [
-        f"The {word * 7} of {word * 9} is a long text about {word * 8}, and has no end" for word in "abcdef"
-    ]
+    # more lines than a tile has
+    texts = [f"The {word * 7} is long, {word * 9} " + f"and {word * 8} says so; " * 8 for word in "abcdef"]
     path.write_text("text,kind\n" + "".join(f'"{text}, four times",{text[4]}\n' for text in texts * 4))
     with store_of(server) as store:
         session = Session.create(

@@ -4,6 +4,7 @@ import io
 import json
 import threading
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from tests.app.desks import desk_sync, operation
 from tests.app.pages import open_page, texts
 from tests.app.uncertainty.test_teaching import started
 from workbench.app.access import current
+from workbench.app.desk.cards import check_figures
 from workbench.app.finish import certificate_plan
 from workbench.app.finish.certificate_plan import forecast_job
 from workbench.app.serving.jobs import manager
@@ -74,6 +76,10 @@ def test_the_desk_checks_blind_and_says_how_it_stands(tickets: tuple[Session, li
         assert "llm_label" not in [row[0] for row in card["face"]["rows"]]
     told = reply["numbers"]["check"]
     assert told["phase"] == "checking" and told["checks"] == 0 and told["curve"] == [[0, 1.0]]
+    now = session.checks.state()
+    assert now is not None and told["words"].endswith(f"of the {now.size} labels wrong")
+    fewer = check_figures(replace(now, size=now.size - 5))
+    assert fewer["words"].endswith(f"of the surest {now.size - 5} of {now.size} labels wrong")
     reply = checked(session, truth, 9)
     told = reply["numbers"]["check"]
     assert (

@@ -554,7 +554,7 @@ def start(
                 classes = forms.class_names(typed) if typed.strip() else ()
             by_names = uses_names and (of_vectors or speaking(classes, path, options))
             sources = [*guesses, *(["names"] if by_names else [])]
-            values = {"classes": classes, "guess": guesses_for(settings.classifier, sources)}
+            values: dict[str, Any] = {"classes": classes, "guess": guesses_for(settings.classifier, sources)}
             if asked:
                 # the question about the data's own classes stands before those that were chosen beside it
                 has_own = not ask_classes or classes or guesses

@@ -494,6 +494,7 @@ def check_figures(now: FinishState | None) -> dict[str, Any]:
     curve = list(enumerate(now.curve))
     step = max(1, len(curve) // _POINTS)
     wrong = now.evidence.within(now.size).nonzero()[0] + 1
+    surest = "" if now.size == now.frozen.size else f"surest {now.size:,} of "
     return {
         "phase": now.phase,
         "checks": now.checks,
@@ -502,7 +503,9 @@ def check_figures(now: FinishState | None) -> dict[str, Any]:
         "ahead": None if now.to_go is None else now.to_go[0],
         "size": now.size,
         "error": now.promise.error,
-        "words": now.promise.words(f"the {now.size:,} labels", now.bound if now.checks else None),
+        "words": now.promise.words(
+            f"the {surest}{now.frozen.size:,} labels", now.bound if now.checks else None
+        ),
         "second_looks": now.second_looks.made,
         "disagreed": now.second_looks.disagreed,
         "curve": [[t, round(p, 5)] for t, p in (*curve[:-1:step], curve[-1])],

@@ -292,10 +292,15 @@ def streaming(lesson: lessons.Lesson, values: lessons.Values, job: Job, *, cance
             draw(lesson, job.partial, values, finished=False)
 
 
+def begin(lesson: lessons.Lesson, values: lessons.Values) -> None:
+    """Compute a state, for a button."""
+    lessons.start(lesson, values)
+
+
 def failure(lesson: lessons.Lesson, values: lessons.Values, job: Job) -> None:
     """Say why a state could not be computed, and offer to try again."""
     st.error(f"This could not be computed: {verbatim(job.error)}", icon=":material/error:")
-    st.button("Try again", key="lesson-retry", on_click=lessons.start, args=(lesson, values))
+    st.button("Try again", key="lesson-retry", on_click=begin, args=(lesson, values))
 
 
 def look(hints: Sequence[str]) -> None:
