@@ -38,10 +38,16 @@ def column_moments(X: Array) -> tuple[Floats, Floats]:
     return mean, deviation
 
 
-def upright(axes: Floats) -> Floats:
+def unmirrored(axes: Floats) -> Floats:
     """Axes [n, D] whose entry of largest size is positive: the same data never come out mirrored."""
     signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
     return axes * np.where(signs == 0, axes.dtype.type(1), signs)[:, None]
+
+
+def first_not_finite(values: Array) -> int | None:
+    """Number of the first row of values [N, ...] that holds NaN or an infinity; None where none does."""
+    sound = np.isfinite(values)
+    return None if sound.all() else int((~sound).reshape(len(values), -1).any(axis=1).argmax())
 
 
 def slices(n: int, size: int) -> Iterator[slice]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array, Ints
+from workbench.arrays import Array, Ints, first_not_finite
 from workbench.errors import InputError
 from workbench.pools.features.cache import cached_features
 from workbench.pools.features.numbers import MAX_IMAGE_FEATURES, ImageFeatureMap, NumberMap, size_text
@@ -228,10 +228,9 @@ def _in_range(images: Array) -> tuple[Array, float]:
     low, high = np.inf, -np.inf
     for start in range(0, len(images), step):
         part = images[start : start + step]
-        if images.dtype.kind == "f" and not np.isfinite(part).all():
-            bad = start + int((~np.isfinite(part)).reshape(len(part), -1).any(axis=1).argmax())
+        if images.dtype.kind == "f" and (row := first_not_finite(part)) is not None:
             raise InputError(
-                f"Image {bad} has pixels that are not finite numbers. Correct it or leave it out."
+                f"Image {start + row} has pixels that are not finite numbers. Correct it or leave it out."
             )
         low, high = min(low, float(part.min())), max(high, float(part.max()))
     if low < 0 or high > 255:

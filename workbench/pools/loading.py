@@ -20,6 +20,7 @@ from workbench.pools.formats.files import File
 from workbench.pools.images.photos import PhotoItems, Photos
 from workbench.pools.named_features import with_named_features
 from workbench.pools.neighbours.twins import groups_of
+from workbench.pools.notebooks import counted
 from workbench.pools.pool import ArrayItems, ImageItems, Pool, RowItems, TextItems
 from workbench.pools.python_objects import held_file
 from workbench.pools.sources import ArraySource, Source, transformed
@@ -279,16 +280,17 @@ def with_saved_map(pool: Pool, document: Mapping[str, Any]) -> Pool:
     else:
         return pool
     feature_map = feature_map_from_json(dict(document))
-    if not isinstance(feature_map, TableFeatureMap):
+    notes: tuple[str, ...]
+    if isinstance(feature_map, TableFeatureMap):
+        features, unmet = feature_map.transform_known(rows)
+        notes = tuple(
+            f"{counted(n, 'new cell')} of {name!r} hold what the project never met and count as none of its "
+            "categories."
+            for name, n in unmet.items()
+        )
+    else:
         features = feature_map.transform(rows)
-        clipped = rows.attrs["notes"] if isinstance(rows, Photos) else ()
-        return replace(pool, feature_map=feature_map, features=features, notes=(*pool.notes, *clipped))
-    features, unmet = feature_map.transform_known(rows)
-    notes = tuple(
-        f"{n:,} new {'cell' if n == 1 else 'cells'} of {name!r} hold what the project never met and count as "
-        "none of its categories."
-        for name, n in unmet.items()
-    )
+        notes = rows.attrs["notes"] if isinstance(rows, Photos) else ()
     return replace(pool, feature_map=feature_map, features=features, notes=(*pool.notes, *notes))
 
 

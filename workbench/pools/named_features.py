@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array, Ints
+from workbench.arrays import Array, Ints, first_not_finite
 from workbench.errors import InputError
 from workbench.pools.encoders import ENCODERS, is_encoder, open_encoder, weights_of
 from workbench.pools.features.cache import WorkCache, cached_features, saved_of
@@ -227,8 +227,7 @@ def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ..
     path, _, column = features.removeprefix(PREFIX).partition("#")
     vectors, keys = _read(path, column)
     name = Path(path).name
-    if not np.isfinite(vectors).all():
-        row = int((~np.isfinite(vectors)).any(axis=1).argmax())
+    if (row := first_not_finite(vectors)) is not None:
         place = f"of {cut(keys[row])}" if keys is not None else f"in row {row + 1}"
         raise InputError(f"{name}: the vector {place} holds numbers that are not finite. Encode it again.")
     if keys is None:

@@ -339,19 +339,28 @@ def plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class RowItems:
-    """Rows of a table.
+class ItemsWithIds:
+    """Items that are known by their ids, as those of every kind are.
 
     Attributes:
         ids: [N] ids.
-        cells: column name -> [N] values, in the order people should see them.
     """
 
     ids: Sequence[str]
-    cells: Mapping[str, Any]
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+@dataclass(frozen=True)
+class RowItems(ItemsWithIds):
+    """Rows of a table.
+
+    Attributes:
+        cells: column name -> [N] values, in the order people should see them.
+    """
+
+    cells: Mapping[str, Any]
 
     def show(self, index: int) -> Shown:
         """Row `index` as column name -> plain value."""
@@ -359,21 +368,16 @@ class RowItems:
 
 
 @dataclass(frozen=True)
-class ArrayItems:
+class ArrayItems(ItemsWithIds):
     """Rows of a numeric array, without a copy of it.
 
     Attributes:
-        ids: [N] ids.
         values: [N, D].
         names: [D] of the columns.
     """
 
-    ids: Sequence[str]
     values: Array
     names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     def show(self, index: int) -> Shown:
         """Row `index` as column name -> number."""
@@ -382,21 +386,16 @@ class ArrayItems:
 
 
 @dataclass(frozen=True)
-class ImageItems:
+class ImageItems(ItemsWithIds):
     """Images held as an array.
 
     Attributes:
-        ids: [N] ids.
         images: [N, H, W] or [N, H, W, 3]; uint8, or numbers from 0 to `white`.
         white: the value shown as white.
     """
 
-    ids: Sequence[str]
     images: Array
     white: float = 255.0
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     def show(self, index: int) -> Shown:
         """Image `index`, uint8."""
@@ -407,23 +406,18 @@ class ImageItems:
 
 
 @dataclass(frozen=True)
-class TextItems:
+class TextItems(ItemsWithIds):
     """Texts.
 
     Attributes:
-        ids: [N] ids.
         texts: [N].
         cells: column name -> [N] values, of a table that has more than the text.
         beside: those of the columns that are shown with it.
     """
 
-    ids: Sequence[str]
     texts: Sequence[str]
     cells: Mapping[str, Any] | None = None
     beside: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     def show(self, index: int) -> Shown:
         """Text `index`, with what stands beside it."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.arrays import Array, Floats, column_moments, upright
+from workbench.arrays import Array, Floats, column_moments, unmirrored
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 
@@ -94,7 +94,7 @@ def principal_axes(X: ArrayLike, n_components: int = 2) -> PrincipalAxes:
     total = float(squares.sum())
     if total > 0:
         explained[:take] = squares[:take] / total
-    return PrincipalAxes(mean, upright(axes), explained)
+    return PrincipalAxes(mean, unmirrored(axes), explained)
 
 
 def leading_axes(X: ArrayLike, n_components: int = 2) -> PrincipalAxes:
@@ -117,7 +117,7 @@ def leading_axes(X: ArrayLike, n_components: int = 2) -> PrincipalAxes:
     centred = values - mean
     total = float((centred**2).sum())
     _, singular, axes = randomized_svd(centred, n_components, n_iter=4, random_state=0)
-    return PrincipalAxes(mean, upright(axes), singular**2 / total if total > 0 else singular**2)
+    return PrincipalAxes(mean, unmirrored(axes), singular**2 / total if total > 0 else singular**2)
 
 
 def scaled_axes(pool: Pool, n_components: int, *, most: int, stream: int) -> tuple[PrincipalAxes, Floats]:

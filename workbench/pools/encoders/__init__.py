@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, first_not_finite
 from workbench.errors import InputError, install_command
 from workbench.reading import cut, reason
 from workbench.registry import FileName, from_file, load_own, load_target, vouched, written_entries
@@ -188,8 +188,7 @@ def _checked(encode: Encode, name: str) -> Encode:
                 f"The encoder {cut(name)} returned {list(vectors.shape)} for {len(items)} items; it must "
                 f"return [{len(items)}, d] numbers."
             )
-        if not np.isfinite(vectors).all():
-            row = int((~np.isfinite(vectors)).any(axis=1).argmax())
+        if (row := first_not_finite(vectors)) is not None:
             raise InputError(
                 f"The encoder {cut(name)} returned numbers that are not finite (item {row + 1})."
             )

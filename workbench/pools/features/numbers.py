@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, first_not_finite
 from workbench.errors import InputError
 
 
@@ -215,9 +215,8 @@ class ImageFeatureMap:
             part = images[start : start + step].reshape(-1, size)
             pixels = out[start : start + step]
             np.divide(part, np.float32(self.white), out=pixels, dtype=np.float32, casting="same_kind")
-            if part.dtype.kind == "f" and not np.isfinite(pixels).all():
-                row = start + int((~np.isfinite(pixels)).any(axis=1).argmax())
-                raise InputError(f"Image {row + 1} has pixels that are not finite numbers.")
+            if part.dtype.kind == "f" and (row := first_not_finite(pixels)) is not None:
+                raise InputError(f"Image {start + row + 1} has pixels that are not finite numbers.")
         return out
 
     def to_json(self) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, pack, unpack, upright
+from workbench.arrays import Array, Floats, pack, unmirrored, unpack
 from workbench.errors import InputError
 from workbench.pools.cells import check_texts, texts_of
 from workbench.progress import tell
@@ -26,6 +26,8 @@ _MANY_CLASSES = 50
 _FIT_TEXTS = 20_000
 TEXTS_AT_ONCE = 2000
 _LEVELS = 127
+_WORDS = {"ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"}
+_PIECES = {"analyzer": "char_wb", "ngram_range": (2, 5)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +77,9 @@ class PiecesFeatureMap:
         step = -(-len(texts) // _FIT_TEXTS)
         part = [text[:LONGEST] for text in texts[::step]]
         fitted = []
-        for number, (make, limit) in enumerate(((_words, MAX_WORDS), (_pieces, MAX_PIECES))):
+        for number, (kind, limit) in enumerate(((_WORDS, MAX_WORDS), (_PIECES, MAX_PIECES))):
             tell(0.2 * number, "Learning " + ("words" if number == 0 else "pieces of words"))
-            vectorizer = make(min_df=2, max_features=limit)
+            vectorizer = _vectorizer(kind, min_df=2, max_features=limit)
             try:
                 fitted.append((vectorizer.fit_transform(part), vectorizer))
             except ValueError:  # nothing is in two texts: Chinese or Japanese has no words
@@ -93,7 +95,7 @@ class PiecesFeatureMap:
             )
         tell(0.5, f"Learning {n} directions")
         with np.errstate(invalid="ignore"):  # of texts that are all alike no share of their variance is known
-            axes = upright(TruncatedSVD(n, algorithm="randomized", random_state=0).fit(values).components_)
+            axes = unmirrored(TruncatedSVD(n, algorithm="randomized", random_state=0).fit(values).components_)
         scales = np.maximum(np.abs(axes).max(axis=0), 1e-12) / _LEVELS
         words, pieces = (
             () if transformer is None else tuple(map(str, transformer.get_feature_names_out()))
@@ -112,11 +114,11 @@ class PiecesFeatureMap:
     @cached_property
     def _fitted(self) -> list[Any]:
         at = len(self.words)
-        blocks = ((_words, self.words, self.weights[:at]), (_pieces, self.pieces, self.weights[at:]))
+        blocks = ((_WORDS, self.words, self.weights[:at]), (_PIECES, self.pieces, self.weights[at:]))
         out = []
-        for make, terms, weights in blocks:
+        for kind, terms, weights in blocks:
             if terms:
-                out.append(make(vocabulary={term: i for i, term in enumerate(terms)}))
+                out.append(_vectorizer(kind, vocabulary={term: i for i, term in enumerate(terms)}))
                 out[-1].idf_ = weights.astype(np.float64)
         return out
 
@@ -203,15 +205,8 @@ class PiecesFeatureMap:
         return cls(str(document["column"]), words, pieces, weights, levels, scales)
 
 
-def _words(**options: Any) -> Any:
+def _vectorizer(kind: Mapping[str, Any], **options: Any) -> Any:
+    """A vectorizer of a kind of terms, `_WORDS` or `_PIECES`."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    shared: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32, **options}
-    return TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b", **shared)
-
-
-def _pieces(**options: Any) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    shared: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32, **options}
-    return TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), **shared)
+    return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **kind, **options)

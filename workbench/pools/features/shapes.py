@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, pack, unpack, upright
+from workbench.arrays import Array, Floats, pack, unmirrored, unpack
 from workbench.errors import InputError
 from workbench.numpy_predictor import copies_of, unit
 from workbench.pools.features.cache import WorkCache
@@ -438,4 +438,4 @@ def _principal_axes(values: Floats) -> tuple[Floats, Floats]:
     products = centred @ centred.T if wide else centred.T @ centred
     _, vectors = eigh(products, subset_by_index=(len(products) - n, len(products) - 1))
     axes = (centred.T @ vectors).T[::-1] if wide else vectors[:, ::-1].T
-    return mean, np.asarray(upright(unit(axes)), dtype=np.float32)
+    return mean, np.asarray(unmirrored(unit(axes)), dtype=np.float32)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, pack, unpack
+from workbench.arrays import Array, Floats, first_not_finite, pack, unpack
 from workbench.errors import InputError
 from workbench.numpy_predictor import unit
 from workbench.pools.cells import texts_of
@@ -99,9 +99,8 @@ class VectorFeatureMap:
         out = np.empty((len(values), len(self.columns)), np.float32)
         for start in range(0, len(values), _CHUNK):
             part = np.asarray(values[start : start + _CHUNK], dtype=np.float32) - self.mean
-            if not np.isfinite(part).all():
-                row = start + int((~np.isfinite(part)).any(axis=1).argmax())
-                raise InputError(f"Vector {row + 1} holds numbers that are not finite.")
+            if (row := first_not_finite(part)) is not None:
+                raise InputError(f"Vector {start + row + 1} holds numbers that are not finite.")
             part = unit(part)
             out[start : start + _CHUNK] = part if self.axes is None else part @ self.axes.T
         return out

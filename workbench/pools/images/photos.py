@@ -28,7 +28,7 @@ from workbench.pools.images.decoding import (
     stack_images,
 )
 from workbench.pools.notebooks import counted
-from workbench.pools.pool import FeatureMap, Pool, Shown, plain
+from workbench.pools.pool import FeatureMap, ItemsWithIds, Pool, Shown, plain
 from workbench.progress import part, tell
 from workbench.reading import cut, listed, reading
 
@@ -130,21 +130,16 @@ class Photos(Sequence[Array]):
 
 
 @dataclass(frozen=True)
-class PhotoItems:
-    """Photos shown as they are in their files.
+class PhotoItems(ItemsWithIds):
+    """Photos shown as they are in their files; their ids are paths, or those of a table that names them.
 
     Attributes:
-        ids: [N] paths, or the ids of a table that names them.
-        photos: the same, decoded when asked for.
+        photos: those of the ids, decoded when asked for.
         cells: column name -> [N] values, of such a table.
     """
 
-    ids: Sequence[str]
     photos: Photos
     cells: Mapping[str, Any] | None = None
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     def show(self, index: int) -> Shown:
         """Photo `index`, uint8, of its own size and mode."""
