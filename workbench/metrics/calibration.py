@@ -150,10 +150,9 @@ def adaptive_reliability_table(
     Raises:
         InputError: as `reliability_table`.
     """
-    if n_bins < 1:
-        raise InputError(f"Calibration needs at least one bin; got {n_bins}.")
+    shares = _equal_width_edges(n_bins)
     confidence, hit = _confidence_and_hits(y, probabilities, class_code)
-    inner = np.quantile(confidence, np.arange(1, n_bins) / n_bins, method="inverted_cdf")
+    inner = np.quantile(confidence, shares[1:-1], method="inverted_cdf")
     inner = np.unique(inner[inner < confidence.max()])
     return _table(confidence, hit, np.concatenate([[0.0], inner, [1.0]]))
 
@@ -431,8 +430,8 @@ def share_interval(hits: int, n: int, level: float = 0.95) -> Interval:
 
 
 def _equal_width_edges(n_bins: int) -> Floats:
-    if n_bins < 1:
-        raise InputError(f"Calibration needs at least one bin; got {n_bins}.")
+    if not isinstance(n_bins, int | np.integer) or n_bins < 1:
+        raise InputError(f"Calibration needs at least one bin, a whole number of them; got {n_bins}.")
     return np.arange(n_bins + 1) / n_bins
 
 
