@@ -85,6 +85,8 @@ def test_what_is_no_chance_is_refused(risk: list[float]) -> None:
         plan(risk, 0.05, 0.95)
     with pytest.raises(InputError):
         plan([0.1], 0.05, 0.95, held_out=([0.1, 0.2], [True]))
+    with pytest.raises(InputError, match="held-out answers are chances from 0 to 1"):
+        plan([0.1], 0.05, 0.95, held_out=([0.1], [np.nan]))
     for share in (0.0, 1.0):
         with pytest.raises(InputError, match="between 0 and 1"):
             plan([0.1], share, 0.95)

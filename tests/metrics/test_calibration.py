@@ -160,6 +160,9 @@ def test_bad_input():
         reliability_table(y, p, 0)
     with pytest.raises(InputError, match="at least one bin"):
         adaptive_reliability_table(y, p, 0)
+    for measure in (reliability_table, adaptive_reliability_table):
+        with pytest.raises(InputError, match=r"at least one bin, a whole number of them; got 2\.5"):
+            measure(y, p, 2.5)
     with pytest.raises(InputError, match="no class with code 3"):
         reliability_table(y, p, class_code=3)
     with pytest.raises(InputError, match="level"):

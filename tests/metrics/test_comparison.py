@@ -5,9 +5,11 @@ from scipy import stats
 from workbench.errors import InputError
 from workbench.metrics import (
     area_under_curve,
+    gaps_of,
     labels_saved,
     mean_band,
     mean_interval,
+    paired_counts,
     paired_tests,
     rank_methods,
     share_interval,
@@ -114,6 +116,13 @@ def test_comparison_bad_input():
         rank_methods([[1, 2], [1, np.nan]], ["x", "y"])
     with pytest.raises(InputError, match="one row a seed"):
         mean_band(np.empty((0, 3)))
+
+
+@pytest.mark.parametrize("other", [[0.1], [0.1, np.nan], [0.1, np.inf]])
+@pytest.mark.parametrize("count", [gaps_of, paired_counts, wilcoxon_p])
+def test_pairs_without_a_number_on_both_sides_are_refused(count, other):
+    with pytest.raises(InputError, match="a number on both sides"):
+        count([0.1, 0.2], other)
 
 
 @pytest.mark.parametrize(

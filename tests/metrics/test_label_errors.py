@@ -19,6 +19,8 @@ def test_refused():
         mistakes([0, 0], [[1.0], [1.0]])
     with pytest.raises(InputError, match="has no column"):
         mistakes([0, 2], [[0.5, 0.5], [0.5, 0.5]])
+    with pytest.raises(InputError, match="2 labels and groups of 1"):
+        mistakes([0, 1], [[0.5, 0.5], [0.5, 0.5]], groups=[0])
 
 
 def asked(n: int, error: float, wrong: int, seed: int) -> tuple[Any, Any, Any]:

@@ -80,6 +80,8 @@ def test_every_edge_of_every_binning_stays_inside(n_bins, n):
         ([0, 1], [[1, 0], [np.nan, 1]], "Item 1"),
         ([0, 1], [[1, 0], [0.9, 0.8]], r"row 1 sum to 1\.7, not to 1"),
         ([0.5], [[1, 0]], "whole-number"),
+        ([np.inf], [[1, 0]], "whole-number"),
+        ([1e30], [[1, 0]], "whole-number"),
         (["a"], [[1, 0]], "whole-number"),
     ],
 )

@@ -256,7 +256,10 @@ def _lines(held_out: tuple[ArrayLike, ArrayLike] | None, rng: np.random.Generato
     prior, precision = np.array([0.0, 1.0]), np.diag(1.0 / np.array(_PRIOR) ** 2)
     at, curvature = prior.copy(), precision
     if held_out is not None:
-        risk, outcomes = _risk(held_out[0], "held-out predicted errors"), np.asarray(held_out[1], dtype=float)
+        risk, outcomes = (
+            _risk(values, f"held-out {name}")
+            for values, name in zip(held_out, ("predicted errors", "answers"), strict=True)
+        )
         if risk.shape != outcomes.shape:
             raise InputError("Held-out predictions and answers are as many.")
         X = np.column_stack([np.ones(len(risk)), _logit(risk)])

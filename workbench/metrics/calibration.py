@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.arrays import Floats, Ints
+from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.metrics.checks import check_level, check_scores
 
@@ -53,6 +53,11 @@ class ReliabilityTable:
     def gap(self) -> Floats:
         """[B] |accuracy - confidence|, 0 for an empty bin."""
         return np.nan_to_num(np.abs(self.accuracy - self.confidence), nan=0.0)
+
+    @property
+    def error(self) -> float:
+        """Mean gap over all items."""
+        return float(np.sum(self.count * self.gap) / self.count.sum())
 
     @property
     def mean_accuracy(self) -> float:
@@ -105,7 +110,7 @@ def expected_calibration_error(
     Raises:
         InputError: as `reliability_table`.
     """
-    return _ece(reliability_table(y, probabilities, n_bins, class_code=class_code))
+    return reliability_table(y, probabilities, n_bins, class_code=class_code).error
 
 
 def maximum_calibration_error(
@@ -145,10 +150,9 @@ def adaptive_reliability_table(
     Raises:
         InputError: as `reliability_table`.
     """
-    if n_bins < 1:
-        raise InputError(f"Calibration needs at least one bin; got {n_bins}.")
+    shares = _equal_width_edges(n_bins)
     confidence, hit = _confidence_and_hits(y, probabilities, class_code)
-    inner = np.quantile(confidence, np.arange(1, n_bins) / n_bins, method="inverted_cdf")
+    inner = np.quantile(confidence, shares[1:-1], method="inverted_cdf")
     inner = np.unique(inner[inner < confidence.max()])
     return _table(confidence, hit, np.concatenate([[0.0], inner, [1.0]]))
 
@@ -170,7 +174,7 @@ def adaptive_calibration_error(
     Raises:
         InputError: as `reliability_table`.
     """
-    return _ece(adaptive_reliability_table(y, probabilities, n_bins, class_code=class_code))
+    return adaptive_reliability_table(y, probabilities, n_bins, class_code=class_code).error
 
 
 def classwise_calibration_error(y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15) -> float:
@@ -189,8 +193,7 @@ def classwise_calibration_error(y: ArrayLike, probabilities: ArrayLike, n_bins: 
     """
     codes, p = check_scores(y, probabilities)
     edges = _equal_width_edges(n_bins)
-    errors = [_ece(_table(p[:, k], (codes == k).astype(np.float64), edges)) for k in range(p.shape[1])]
-    return float(np.mean(errors))
+    return float(np.mean([_table(p[:, k], codes == k, edges).error for k in range(p.shape[1])]))
 
 
 class BrierParts(NamedTuple):
@@ -294,11 +297,10 @@ def calibration_interval(
         InputError: as `reliability_table`, or a level outside (0, 1).
     """
     check_level(level)
-    confidence, hit = _confidence_and_hits(y, probabilities, class_code)
-    table = _table(confidence, hit, _equal_width_edges(n_bins))
+    table = reliability_table(y, probabilities, n_bins, class_code=class_code)
     filled = table.count > 0
     count, mean = table.count[filled], table.confidence[filled]
-    share, value = count / count.sum(), _ece(table)
+    share, value = count / count.sum(), table.error
     # how accuracies may lie off the confidences: as in the sample, or all to one side
     gap = mean - table.accuracy[filled]
     shapes = [np.ones(len(mean)), -np.ones(len(mean))] + [gap, -gap] * bool(value > 0)
@@ -378,27 +380,24 @@ def calibration_verdict(
     Raises:
         InputError: as `reliability_table`.
     """
-    confidences, hit = _confidence_and_hits(y, probabilities, class_code)
-    table, n = _table(confidences, hit, _equal_width_edges(n_bins)), len(hit)
+    table = reliability_table(y, probabilities, n_bins, class_code=class_code)
     error = calibration_interval(y, probabilities, n_bins, class_code=class_code)
-    confidence, accuracy = float(confidences.mean()), float(hit.mean())
-    mean = share_interval(int(hit.sum()), n)
-    gap, filled = confidence - accuracy, np.flatnonzero(table.count)
+    confidence, accuracy = table.mean_confidence, table.mean_accuracy
+    mean = share_interval(int(table.right.sum()), error.n)
     if error.low <= 0 and mean.low <= confidence <= mean.high:
         return CalibrationVerdict("calibrated", confidence, accuracy, error, ())
-    off = []
-    for claim, share, count in zip(
-        *(of[filled] for of in (table.confidence, table.accuracy, table.count)), strict=True
-    ):
-        chance = share_interval(round(share * count), int(count), 1 - 0.05 / len(filled))
+    off, filled = [], np.flatnonzero(table.count)
+    for b in filled:
+        claim, count = float(table.confidence[b]), int(table.count[b])
+        chance = share_interval(int(table.right[b]), count, 1 - 0.05 / len(filled))
         if not chance.low <= claim <= chance.high:
-            off.append((float(claim), float(share), int(count)))
+            off.append((claim, chance.value, count))
     sure, modest = (any(sign * (claim - share) > 0 for claim, share, _ in off) for sign in (1, -1))
     direction: Literal["too sure", "too modest", "off both ways"]
     if sure and modest:
         direction = "off both ways"
     else:
-        direction = "too sure" if sure or (not modest and gap > 0) else "too modest"
+        direction = "too sure" if sure or (not modest and table.over_confidence > 0) else "too modest"
     return CalibrationVerdict(direction, confidence, accuracy, error, tuple(off))
 
 
@@ -430,34 +429,30 @@ def share_interval(hits: int, n: int, level: float = 0.95) -> Interval:
     return Interval(share, low, high, n)
 
 
-def _ece(table: ReliabilityTable) -> float:
-    return float(np.sum(table.count * table.gap) / table.count.sum())
-
-
 def _equal_width_edges(n_bins: int) -> Floats:
-    if n_bins < 1:
-        raise InputError(f"Calibration needs at least one bin; got {n_bins}.")
+    if not isinstance(n_bins, int | np.integer) or n_bins < 1:
+        raise InputError(f"Calibration needs at least one bin, a whole number of them; got {n_bins}.")
     return np.arange(n_bins + 1) / n_bins
 
 
 def _confidence_and_hits(
     y: ArrayLike, probabilities: ArrayLike, class_code: int | None
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Array]:
     codes, p = check_scores(y, probabilities)
     if class_code is None:
         guess = p.argmax(axis=1)
-        return p[np.arange(codes.shape[0]), guess], (guess == codes).astype(np.float64)
+        return p[np.arange(codes.shape[0]), guess], guess == codes
     if not 0 <= class_code < p.shape[1]:
         raise InputError(f"There is no class with code {class_code}; codes run from 0 to {p.shape[1] - 1}.")
-    return p[:, class_code], (codes == class_code).astype(np.float64)
+    return p[:, class_code], codes == class_code
 
 
-def _table(confidence: Floats, hit: Floats, edges: Floats) -> ReliabilityTable:
+def _table(confidence: Floats, hit: Array, edges: Floats) -> ReliabilityTable:
     n_bins = len(edges) - 1
     # counting the inner edges strictly below puts a confidence equal to an edge into the lower bin
     index = np.searchsorted(edges[1:-1], confidence, side="left")
     count = np.bincount(index, minlength=n_bins)
-    right = np.bincount(index[hit == 1], minlength=n_bins)
+    right = np.bincount(index[hit], minlength=n_bins)
     total = np.bincount(index, weights=confidence, minlength=n_bins)
     mean = total / np.where(count > 0, count, np.nan)
     return ReliabilityTable(edges[:-1], edges[1:], right, count - right, mean, float(confidence.mean()))

@@ -19,7 +19,7 @@ def check_codes(y: ArrayLike) -> Ints:
     if codes.size == 0:
         raise InputError("There is nothing to measure on: no item with a known class was given.")
     if codes.dtype.kind not in "iu":
-        if codes.dtype.kind not in "fb" or not bool(np.all(codes == np.floor(codes))):
+        if codes.dtype.kind not in "fb" or not ((codes == np.floor(codes)) & (np.abs(codes) < 1 << 53)).all():
             raise InputError("True classes must be whole-number codes (0, 1, ...); encode names first.")
         codes = codes.astype(np.int64)
     if int(codes.min()) < 0:

@@ -216,8 +216,13 @@ def gaps_of(a: ArrayLike, b: ArrayLike) -> Floats:
 
     Returns:
         [S].
+
+    Raises:
+        InputError: lengths that differ, or an entry that is no finite number.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if first.shape != second.shape or not np.isfinite([first, second]).all():
+        raise InputError("Pairs need a number on both sides, seed by seed.")
     scale = max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0))
     gap = first - second
     return np.asarray(np.sign(gap) * _snapped(np.abs(gap), scale))

@@ -222,6 +222,8 @@ def mistakes(labels: ArrayLike, probabilities: ArrayLike, groups: ArrayLike | No
     if n_classes < 2:
         raise InputError("Label errors need probabilities of at least two classes.")
     group = np.zeros(len(codes), dtype=np.int64) if groups is None else np.asarray(groups)
+    if len(group) != len(codes):
+        raise InputError(f"Each label has a group; got {len(codes)} labels and groups of {len(group)}.")
     chances = Mistakes(*np.zeros((3, len(codes))))
     for name in np.unique(group):
         rows = np.flatnonzero(group == name)
