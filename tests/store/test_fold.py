@@ -188,6 +188,17 @@ def test_a_class_that_was_removed_comes_back_bare() -> None:
     assert fold(numbered([*steps, by("ann", Event.undo())])).class_about["b"]["guidance"] == "with a tail"
 
 
+def test_a_class_is_called_as_it_is_or_last_was_also_where_it_is_gone() -> None:
+    steps = [
+        by("ann", Event.class_merged("a", "c")),
+        by("ann", Event.class_renamed("b", "bees")),
+        by("ann", Event.class_renamed("c", "cats")),
+        by("ann", Event.class_removed("b")),
+    ]
+    state = fold(numbered(steps))
+    assert [state.class_name(key) for key in ("a", "b", "c", "d", "")] == ["cats", "bees", "cats", "d", ""]
+
+
 @given(histories)
 def test_undoing_leaves_what_the_standing_events_alone_would_give(events: list[Event]) -> None:
     """Also the order of classes and of items, on which a fit depends to the last digit."""
