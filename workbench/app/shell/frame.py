@@ -438,7 +438,7 @@ def _engine_line() -> str:
     elif refit is not None and refit.status == "done":
         st.caption(":green[●] Ready; this model needs no engine")
     else:
-        st.caption(":gray[●] Engine loads with the first fit")
+        st.caption(":gray[●] Engine loads with the next fit")
     return "moving" if _moving() else "steady"
 
 
