@@ -82,7 +82,7 @@ def lead(opened: Any) -> None:
         words, figure = widgets.split([3, 2], "open-columns", below=900)
         with words:
             st.markdown(f"**{verbatim(opened.project.name, 80)}**: {sentence}")
-            st.markdown(verbatim(meaning))
+            st.markdown(meaning)
             with widgets.row():
                 if st.button("Go on labelling", key="go-on-open", type="primary"):
                     go_on(opened.id)

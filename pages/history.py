@@ -63,7 +63,7 @@ def labels_table(session: Any) -> None:
 
 def fits_table(session: Any) -> None:
     if not session.rounds:
-        st.markdown(frame.first_fit(session))
+        st.markdown(labelling_speed.first_fit(session))
         return
     fits_curve(session)
     rows = tables.fit_rows(session)

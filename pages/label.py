@@ -101,7 +101,7 @@ def progress_line(session: Any) -> None:
     learned = 0 if model is None else model.n_labelled
     n_labels = len(state.training)
     if model is None:
-        parts = [frame.first_fit(session).rstrip(".")]
+        parts = [labelling_speed.first_fit(session).rstrip(".")]
     elif session.stale:
         behind = f"**{learned:,}** of **{plural(n_labels, 'label')}**"
         parts = [f"The model has learnt from {behind}; a new fit is under way"]

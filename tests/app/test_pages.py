@@ -314,7 +314,7 @@ def test_the_budget_begins_above_what_is_labelled_and_no_engine_is_promised(home
     budget.set_value(70).run()
     (run,) = [b for b in test.button if b.label == "Run to budget"]
     assert run.disabled and "250 labels are there already: the budget is spent." in texts(test)
-    assert not any("loads with the first fit" in str(c.value) for c in test.sidebar.caption)
+    assert not any("loads with the next fit" in str(c.value) for c in test.sidebar.caption)
 
 
 def test_the_oracle_answers_with_the_truth_and_says_so(home: Path) -> None:

@@ -556,6 +556,7 @@ def test_a_second_look_after_the_certificate_takes_it_back_until_somebody_decide
     assert ben.checks.answer(ask.id, None)
     now = session.checks.state()
     assert now.second_looks.disagreed == 1 and now.wrong == 1 and now.phase == "failed"
+    assert now.why == f"1 wrong label was found: of {now.size} at most 0 may be wrong."
     assert session.checks.certificate() is None
     session.items.resolve(ask.item, truth[ask.item])
     assert session.checks.certificate().holds

@@ -114,6 +114,7 @@ def falling_bound(curve: Sequence[float] | Floats, error: float, wrong: Sequence
         y="Wrong labels, at most",
         height=height,
         legend=False,
+        x_options={"dtick": 1} if len(curve) < 10 else {},  # a check is whole
         y_options={
             "type": "log",
             "range": [float(np.log10(max(least, 1e-4))), 0.05],

@@ -265,8 +265,10 @@ def _phase(
         return "certified", ""
     t, s = len(wrong), int(wrong.sum())
     allowed = frozen.promise.error
-    if s >= frozen.promise.forbidden(size):
-        return "failed", f"{s:,} wrong labels were found: more than {allowed:.1%} of {size:,} may be."
+    if s >= (forbidden := frozen.promise.forbidden(size)):
+        labels = "1 wrong label was" if s == 1 else f"{s:,} wrong labels were"
+        surest = "" if size == frozen.size else "the surest "
+        return "failed", f"{labels} found: of {surest}{size:,} at most {forbidden - 1:,} may be wrong."
     if is_endless and looks_broken(s, t, allowed):
         return "failed", ""
     return "checking", ""

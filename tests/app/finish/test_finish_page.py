@@ -334,6 +334,8 @@ def test_the_pictures_hold_the_forecast_and_the_bound() -> None:
     assert answers_needed([], costs[0], 0).layout.annotations
     falling = falling_bound([1.0, 0.6, 0.7], 0.05, [2])
     assert list(falling.data[0].y) == [1.0, 0.6, 0.7] and list(falling.data[1].x) == [2]
+    assert falling.layout.xaxis.dtick == 1, "no half a check"
+    assert falling_bound([0.5] * 80, 0.05).layout.xaxis.dtick is None
 
 
 @pytest.mark.parametrize(

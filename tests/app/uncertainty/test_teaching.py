@@ -14,7 +14,7 @@ from tests.app.pages import open_page, texts
 from workbench.app.access import current
 from workbench.app.lessons import lessons
 from workbench.app.serving import evaluation
-from workbench.app.shell import frame
+from workbench.app.shell import labelling_speed
 from workbench.app.uncertainty import mapping
 from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
@@ -306,15 +306,18 @@ def test_an_experiment_asks_and_says_what_to_look_for(lesson: lessons.Lesson) ->
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
-@pytest.mark.parametrize("page", ["calibration", "uncertainty", "history", "label"])
+@pytest.mark.parametrize("page", ["calibration", "uncertainty", "history", "label", "data"])
 def test_where_no_fit_can_come_any_more_the_page_says_so(home: Path, tmp_path: Path, page: str) -> None:
     path = tmp_path / "pool.csv"
     path.write_text("a,b\n1,2\n3,1\n2,2\n", encoding="utf-8")
     session = Session.create(str(path), classes=["low", "high"], pool_options={"target": None})
     current.keep(session)
-    assert frame.first_fit(session) == "The first fit comes with labels of two classes."
+    assert labelling_speed.first_fit(session) == "The first fit comes with labels of two classes."
     session.items.label([0], "low")
-    assert frame.first_fit(session) == "The only label is low; the first fit comes with one of another class."
+    assert (
+        labelling_speed.first_fit(session)
+        == "The only label is low; the first fit comes with one of another class."
+    )
     session.items.label([1, 2], "low")
     words = "All 3 labels are low and nothing is left to ask, so no model can be fitted"
     test = open_page(page, session.id)

@@ -232,8 +232,9 @@ def nothing(session: Session) -> None:
             return
         st.markdown("**There is nothing to check yet.**")
         st.markdown(
-            f"{frame.first_fit(session)} Then the machine can label the rest, and random checks say how many "
-            "of its labels are wrong. A column with somebody's labels can be checked without a model."
+            f"{labelling_speed.first_fit(session)} Then the machine can label the rest, and random checks "
+            "say how many of its labels are wrong. A column with somebody's labels can be checked without a "
+            "model."
         )
         frame.link("label", "Label items", ":material/arrow_forward:")
 

@@ -143,7 +143,7 @@ def engine_state() -> tuple[State, str]:
     """The state of the engine, and why when it failed.
 
     Returns:
-        ("cold" | "loading" | "ready" | "failed", reason). "cold" means it loads with the first fit.
+        ("cold" | "loading" | "ready" | "failed", reason). "cold" means it loads with the next fit.
     """
     with _lock:
         if _state == "cold" and "gpflow" in sys.modules and "tensorflow" in sys.modules:

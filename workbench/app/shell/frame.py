@@ -246,29 +246,11 @@ def needed(what: str, title: str | None = None, example: str = "") -> Session:
     return opened
 
 
-def first_fit(session: Any) -> str:
-    """Condition of the first fit, in a sentence: labels of two classes, of which one may be there."""
-    state = session.state
-    codes, n = sorted(state.trained_classes), len(state.training)
-    if len(codes) > 1 or session.stale:
-        return "The first fit is under way."
-    if not codes:
-        return "The first fit comes with labels of two classes."
-    only = verbatim(state.classes[codes[0]], 40)
-    so_far = f"The only label is {only}" if n == 1 else f"All {n:,} labels are {only}"
-    if session.queue.n_left:
-        return f"{so_far}; the first fit comes with one of another class."
-    return (
-        f"{so_far} and nothing is left to ask, so no model can be fitted: it needs labels of two classes. "
-        "Correct a label on History, or start a project with more items."
-    )
-
-
 def no_model(session: Any) -> NoReturn:
     """A page of a model, while the project has none: what is missing, and the way there."""
     with st.container(border=True, key="no-model"):
         st.markdown("**There is no model yet.**")
-        st.markdown(first_fit(session))
+        st.markdown(labelling_speed.first_fit(session))
         if session.queue.n_left:
             link("label", "Label some items", ":material/arrow_forward:")
         else:
@@ -456,7 +438,7 @@ def _engine_line() -> str:
     elif refit is not None and refit.status == "done":
         st.caption(":green[●] Ready; this model needs no engine")
     else:
-        st.caption(":gray[●] Engine loads with the first fit")
+        st.caption(":gray[●] Engine loads with the next fit")
     return "moving" if _moving() else "steady"
 
 

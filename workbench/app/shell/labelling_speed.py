@@ -164,8 +164,26 @@ def of_rare_classes(verdict: ModelVerdict) -> str:
     return "\n".join(([head, ""] if is_known else []) + bullets)
 
 
+def first_fit(session: Session) -> str:
+    """Condition of the first fit, in Markdown: labels of two classes, of which one may be there."""
+    state = session.state
+    codes, n = sorted(state.trained_classes), len(state.training)
+    if len(codes) > 1 or session.stale:
+        return "The first fit is under way."
+    if not codes:
+        return "The first fit comes with labels of two classes."
+    only = verbatim(state.classes[codes[0]], 40)
+    so_far = f"The only label is {only}" if n == 1 else f"All {n:,} labels are {only}"
+    if session.queue.n_left:
+        return f"{so_far}; the first fit comes with one of another class."
+    return (
+        f"{so_far} and nothing is left to ask, so no model can be fitted: it needs labels of two classes. "
+        "Correct a label on History, or start a project with more items."
+    )
+
+
 def progress(session: Session) -> tuple[str, str]:
-    """Progress of a project and quality of its model, in a sentence; and what to do about it."""
+    """Progress of a project and quality of its model, in a sentence; and what to do about it: Markdown."""
     state, evaluation = session.state, session.predictions.evaluation
     n, total = len(state.codes), int(session.pool.trainable.size)
     coverage = f"{n:,} of {plural(total, 'item')} labelled"
@@ -175,7 +193,7 @@ def progress(session: Session) -> tuple[str, str]:
             "Answer the first questions: the model begins to guess once it knows two classes.",
         )
     if session.model is None:
-        return f"{coverage}.", "There is no model yet: it comes with labels of two classes."
+        return f"{coverage}.", first_fit(session)
     if not evaluation.enough:
         return f"{coverage}; the model's error is {error_so_far(evaluation)}.", (
             "Go on: a part of your answers is kept to measure on."
@@ -184,12 +202,13 @@ def progress(session: Session) -> tuple[str, str]:
     # few items bear no figure, only its ends
     right = f"{percent(1 - evaluation.error)} ({ends})" if session.predictions.verdict.told else ends
     hint = advice(session.rounds, session.predictions.verdict)
+    advised = verbatim(f"{hint[:1].upper()}{hint[1:]}.")
     if n >= total:
         meaning = "All is labelled: look at the labels again on History, or take them away there."
     elif session.predictions.verdict.told and hint.endswith("enough"):
-        meaning = f"{hint[0].upper()}{hint[1:]}. Finish says what the rest would be worth."
+        meaning = f"{advised} Finish says what the rest would be worth."
     elif hint:
-        meaning = f"{hint[0].upper()}{hint[1:]}."
+        meaning = advised
     else:
         meaning = "Go on labelling, or see on Finish what the machine can label itself."
     return f"{coverage}; the model is right on {right} of what it never learnt from.", meaning
