@@ -332,6 +332,8 @@ def test_a_cell_names_a_class_as_in_a_file_of_one_question(store):
     assert answers.labels == {"topic": [(0, "caf\u00e9"), (3, "delivery")], "fraud": [(0, "yes"), (1, "no")]}
     with pytest.raises(InputError, match="has the label 'None', and no class is called so"):
         read_answers(b"item,topic,fraud\n0,lost,yes\n1,None,no\n", session, "csv")
+    # a class that is called as an answer to a switch is a new one all the same, and is asked about
+    assert read_answers(b"item,topic\n0,yes\n", session, "csv").n_changed(session) == 1
     # what we wrote ourselves has empty cells in their place
     named = begun(store, [("topic", ["nan", "None"]), "fraud"], name="named")
     for item, label in enumerate(("nan", "None", "nan")):
@@ -360,7 +362,7 @@ def test_a_list_answers_no_switch_that_the_file_never_lists(store):
     [
         (b"item,tags\n0,fraud;spam\n", "No yes / no question is called 'spam'"),
         (b"item,fraud\n0,perhaps\n", "answered by yes or no"),
-        (b"item,fraud\n0,yes\n0,no\n", "in two ways"),
+        (b"item,fraud\n0,yes\n0,no\n", "Item 0 has two labels of 'fraud': 'yes' and 'no'"),
         (b"topic,fraud\nrefund,yes\n", "neither id nor item"),
         (b"item,fraud\n0,\n", "answers none"),
     ],

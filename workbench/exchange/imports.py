@@ -182,87 +182,119 @@ def take_votes(session: Session, votes: Votes, source: str) -> str:
 def _matched(
     rows: Rows, pool: Pool, classes: Sequence[str], left_out: list[str] | None, column: str
 ) -> list[tuple[int, str] | FileVote]:
-    known_classes = {letters(name): name for name in (*pool.classes, *classes)}
+    labels = LabelsOfFile((*pool.classes, *classes), rows.marks)
     places = Places(pool, rows, column)
-    labels: dict[int, str] = {}
-    choices: dict[int, list[Choice]] = {}
-    wheres: dict[int, str] = {}
     unknown: list[str] = []
-    mark: tuple[str, Mark] | None = None
     for n, row in enumerate(rows.rows, start=1):
         if n > MAX_LABELS:
             raise InputError(f"The file holds more than {MAX_LABELS:,} labels; import it in parts.")
-        name = class_name(row.where, _said(row, column), known_classes, rows.marks)
+        name = labels.named(row.where, _said(row, column))
         if name is None:
-            continue
-        if isinstance(name, Mark):
-            mark = mark or (row.where, name)
             continue
         item, text = places.item(row)
         if item < 0:
             unknown.append(text)
-        elif row.by is not None:
-            choices.setdefault(item, []).append(Choice(name, row.by))
-            wheres[item] = row.where
-        elif labels.setdefault(item, name) != name:
-            raise InputError(f"Item {text} has two labels: {cut(labels[item])} and {cut(name)}.")
+        else:
+            labels.add(item, text, row, name)
     if left_out is not None:
         left_out.extend(unknown)
     elif unknown:
         raise InputError(
             f"Pool {pool.name!r} has no item {quoted(unknown, 5, quote=False)}. Nothing was imported."
         )
-    votes = file_votes(choices, wheres)
-    check_mark(mark, known_classes, labels.values())
-    if not (labels or votes or unknown):
+    file_labels = labels.of_items()
+    if not (file_labels or unknown):
         raise InputError("The file holds no labels.")
-    return [*labels.items(), *votes]
+    return file_labels
 
 
-def check_mark(
-    mark: tuple[str, Mark] | None, known_classes: Mapping[str, str], labels: Iterable[str]
-) -> None:
-    """Refuse a mark where the labels beside it are of new classes too: it may be one of them.
+class LabelsOfFile:
+    """Labels of one question, as the rows of a file bring them.
 
     Args:
-        mark: the first one of a file, behind what messages call its row.
-        known_classes: letters -> name of the classes.
-        labels: all others of the file.
-
-    Raises:
-        InputError: it may be either.
+        classes: names of those that are known.
+        marks: as of `Rows`.
+        question: its name, for messages; "" where there is no other.
     """
-    if mark is not None and not {*known_classes.values()}.issuperset(labels):
-        raise InputError(
-            f"{mark[0]} has the label {cut(str(mark[1]))}, and no class is called so. Where it means that "
-            "there is no label, leave the cell empty; where it is a class, add it to the project first. "
-            "Nothing was imported."
+
+    def __init__(self, classes: Iterable[str], marks: bool, question: str = "") -> None:
+        self._known = {letters(name): name for name in classes}
+        self._marks, self._question = marks, question
+        self._mark: tuple[str, str] | None = None
+        self._labels: dict[int, str] = {}
+        self._choices: dict[int, list[Choice]] = {}
+        self._wheres: dict[int, str] = {}
+
+    def named(self, where: str, cell: Any) -> str | None:
+        """The class that a cell names, None where it names none; what may be either is looked at in the end.
+
+        Args:
+            where: what messages call its row.
+            cell: what the file holds.
+
+        Raises:
+            InputError: what is no name of a class.
+        """
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float | None):
+            raise InputError(
+                f"{where} has the label {cut(cell)}, which is no name of a class. Write the name as a text."
+            )
+        if isinstance(cell, float) and np.isinf(cell):
+            raise InputError(f"{where} has the label {cell}, which is no name of a class.")
+        name = plain_text(cell).strip()
+        if (form := letters(name)) in self._known:
+            return self._known[form]
+        # a text "-1" is a name like any other while no class is known: the classes may be -1 and 1
+        is_text = isinstance(cell, str)
+        if not name or (is_text and not self._marks):
+            return name or None
+        if name == "-1" and (self._known or not is_text):
+            return None
+        if name not in UNLABELLED:
+            return name
+        if is_text:
+            self._mark = self._mark or (where, name)
+        return None
+
+    def add(self, item: int, key: str, row: Row, name: str) -> None:
+        """Take a label of an item.
+
+        Args:
+            item: its place.
+            key: what messages call it.
+            row: of the file.
+            name: of the class.
+
+        Raises:
+            InputError: the item has another label, and no persons are named who differ.
+        """
+        if row.by is not None:
+            self._choices.setdefault(item, []).append(Choice(name, row.by))
+            self._wheres[item] = row.where
+        elif (label := self._labels.setdefault(item, name)) != name:
+            of = f" of {self._question!r}" if self._question else ""
+            raise InputError(f"Item {key} has two labels{of}: {cut(label)} and {cut(name)}.")
+
+    def of_items(self) -> list[tuple[int, str] | FileVote]:
+        """What the rows add up to: (item, class) pairs, or votes where the file names persons.
+
+        Raises:
+            InputError: a text that may stand for no label, or be one of the new classes beside it.
+            Disagreement: as `votes_of`.
+        """
+        if self._mark is not None and not {*self._known.values()}.issuperset(self._labels.values()):
+            raise InputError(
+                f"{self._mark[0]} has the label {cut(self._mark[1])}, and no class is called so. Where it "
+                "means that there is no label, leave the cell empty; where it is a class, add it to the "
+                "project first. Nothing was imported."
+            )
+        question = f", question {self._question!r}," if self._question else ""
+        votes = (
+            FileVote(item, vote.label, *vote.by[:3])
+            for item, choices in self._choices.items()
+            for vote in votes_of(choices, f"{self._wheres[item]}{question}")
         )
-
-
-def file_votes(
-    chosen: Mapping[int, Sequence[Choice]], wheres: Mapping[int, str], question: str = ""
-) -> list[tuple[int, str] | FileVote]:
-    """Labels that choices add up to: pairs, or votes where the file names persons.
-
-    Args:
-        chosen: item -> its choices.
-        wheres: item -> what messages call it.
-        question: what they call the question beside it.
-
-    Raises:
-        Disagreement: as `votes_of`.
-    """
-    votes = (
-        FileVote(item, vote.label, *vote.by[:3])
-        for item, choices in chosen.items()
-        for vote in votes_of(choices, f"{wheres[item]}{question}")
-    )
-    return [vote if any(vote[2:]) else vote[:2] for vote in votes]
-
-
-class Mark(str):
-    """A text that may stand for no label, or be the name of a class that nobody knows yet."""
+        return [*self._labels.items(), *(vote if any(vote[2:]) else vote[:2] for vote in votes)]
 
 
 def _said(row: Row, column: str) -> Any:
@@ -275,36 +307,6 @@ def _said(row: Row, column: str) -> Any:
     if len(labels) > 1:
         raise InputError(f"{row.where} has several choices; one class an item is what we keep.")
     return labels[0] if labels else None
-
-
-def class_name(where: str, label: Any, known_classes: Mapping[str, str], marks: bool) -> str | None:
-    """The class that a cell names, None where it names none, or a `Mark`.
-
-    Args:
-        where: what messages call its row.
-        label: what the cell holds.
-        known_classes: letters -> name of the classes.
-        marks: as of `Rows`.
-
-    Raises:
-        InputError: what is no name of a class.
-    """
-    if isinstance(label, bool) or not isinstance(label, str | int | float | None):
-        raise InputError(
-            f"{where} has the label {cut(label)}, which is no name of a class. Write the name as a text."
-        )
-    if isinstance(label, float) and np.isinf(label):
-        raise InputError(f"{where} has the label {label}, which is no name of a class.")
-    name = plain_text(label).strip()
-    if (form := letters(name)) in known_classes:
-        return known_classes[form]
-    # a text "-1" is a name like any other while no class is known: the classes may be -1 and 1
-    is_text = isinstance(label, str)
-    if name and is_text and not marks:
-        return name
-    if not name or (name == "-1" and (known_classes or not is_text)) or (not is_text and name in UNLABELLED):
-        return None
-    return Mark(name) if name in UNLABELLED else name
 
 
 ALIKE = 0.66

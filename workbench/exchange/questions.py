@@ -10,13 +10,12 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
-from workbench.exchange.imports import Mark, check_mark, class_name, file_votes
-from workbench.exchange.rows import RowsOut, number_cells, own_cells
+from workbench.exchange.imports import LabelsOfFile
+from workbench.exchange.rows import RowsOut, own_cells
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.label_studio import By, Choice
 from workbench.pools.labels import UNLABELLED
-from workbench.pools.tables.uses import COLUMNS, TAKEN
-from workbench.reading import cut, letters, listed, reading, valid_texts
+from workbench.pools.tables.uses import COLUMNS
+from workbench.reading import cut, listed, reading, valid_texts
 from workbench.sessions.operations import made_id
 from workbench.sessions.questions import NO, YES
 from workbench.store import YES_NO, Event, FileVote
@@ -51,8 +50,6 @@ class AnswerRows(RowsOut):
 
     Attributes:
         items: those with an answer to any question, or all.
-        own: names of the items' own columns.
-        columns: names of all columns.
         classes: names of the classes, by the column of a question.
         switches: names of the yes / no questions.
 
@@ -90,15 +87,9 @@ class AnswerRows(RowsOut):
         if taken := [name for name in predictions if name in self._labels]:
             raise InputError(f"A question is called {listed(taken)}, as a column of predictions: rename it.")
         reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels, *predictions}
-        self._cells = {
-            f"{TAKEN}{name}" if name in reserved_names else name: cell
-            for name, cell in own_cells(self.pool).items()
-        }
-        self.own = list(self._cells)
+        self.take_cells(own_cells(self.pool), reserved_names)
         self.of_labels = (*self._labels, *([TAGS] if self.switches else []))
         self.columns = ["id", *self.own, *self.of_labels, *predictions, "item"]
-        places = {name: place for place, name in enumerate(own_cells(self.pool), start=1)}
-        self.numbers = frozenset(places[name] for name in number_cells(self.pool))
 
     def row(self, item: int) -> dict[str, Any]:
         """Facts about one item; None where a question is not answered."""
@@ -109,7 +100,7 @@ class AnswerRows(RowsOut):
             tags = ";".join(tags)
         if self._format == "jsonl":
             answers |= {name: answers[name] == YES for name in answered}
-        row = {"id": str(self.pool.items.ids[item])} | {n: cell(item) for n, cell in self._cells.items()}
+        row = {"id": str(self.pool.items.ids[item]), **self.own_row(item)}
         for name, predict in self._predictors.items():
             label, share = max(predict(item).items(), key=lambda pair: pair[1])
             row |= {f"{name}_prediction": label, f"{name}_confidence": round(share, 6)}
@@ -144,10 +135,10 @@ class Answers:
         n = 0
         for name, rows in self.labels.items():
             question = session.question(name)
-            labels, has = question.state.labels, question.classes
-            classes = {*has, YES, NO}
+            labels, classes = question.state.labels, {*question.classes}
             n += sum(
-                labels.get(row[0], row[1]) != row[1] or bool(has and row[1] not in classes) for row in rows
+                labels.get(row[0], row[1]) != row[1] or bool(classes and row[1] not in classes)
+                for row in rows
             )
         return n
 
@@ -200,28 +191,13 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     answers = Answers()
     kinds = {question.question: question.kind for question in session.questions.every if not question.aside}
     switches = [name for name, kind in kinds.items() if kind == YES_NO]
-    known_classes = {
-        name: {letters(title): title for title in session.question(name).classes}
-        for name, kind in kinds.items()
-        if kind != YES_NO
-    }
-    marks: dict[str, tuple[str, Mark]] = {}
-    votes: dict[str, dict[int, list[Choice]]] = {name: {} for name in kinds}
-    wheres: dict[int, str] = {}
     strange: dict[str, None] = {}
     offered: set[str] = set()
     unnamed: list[tuple[int, str, Row, set[str]]] = []
-
-    def add(name: str, item: int, answer: str, key: str, row: Row) -> None:
-        choices = votes[name].setdefault(item, [])
-        if row.by is None and choices and choices[0].label != answer:
-            raise InputError(f"{row.where} answers {name!r} of item {cut(key)} in two ways.")
-        choices.append(Choice(answer, row.by or By()))
-        wheres[item] = row.where
-
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
         rows = rows_of(data, format)
         places = Places(session.pool, rows)
+        labels = {name: LabelsOfFile(session.question(name).classes, rows.marks, name) for name in kinds}
         for n, entry in enumerate(rows.rows):
             row, where = entry.cells, entry.where
             if n >= MAX_LABELS:
@@ -235,7 +211,7 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
             row_answers = {
                 name: _yes_or_no(row[name], name, where)
                 if name in switches
-                else class_name(where, _alone(row[name], name, where), known_classes[name], rows.marks)
+                else labels[name].named(where, _alone(row[name], name, where))
                 for name in kinds
                 if name in row
             }
@@ -255,18 +231,12 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
                 else:
                     unnamed.append((item, key, entry, free_switches.difference(tags)))
             for name, answer in row_answers.items():
-                if isinstance(answer, Mark):
-                    marks.setdefault(name, (where, answer))
-                elif answer is not None:
-                    add(name, item, answer, key, entry)
+                if answer is not None:
+                    labels[name].add(item, key, entry, answer)
         for item, key, entry, names in unnamed:
             for name in names & offered:
-                add(name, item, NO, key, entry)
-        for name, classes in known_classes.items():
-            labels = (choice.label for choices in votes[name].values() for choice in choices)
-            check_mark(marks.get(name), classes, labels)
-        phrases = {name: f", question {name!r}," for name in votes}
-        answers.labels = {name: file_votes(of_item, wheres, phrases[name]) for name, of_item in votes.items()}
+                labels[name].add(item, key, entry, NO)
+        answers.labels = {name: of_question.of_items() for name, of_question in labels.items()}
     answers.strange = list(strange)
     return answers
 

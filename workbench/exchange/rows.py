@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -86,9 +86,37 @@ class RowsOut:
 
     Attributes:
         items: [n] of the rows.
+        pool: of the items; None where it is not at hand.
+        columns: names of all columns.
+        own: names of the items' own columns, as they are in the rows.
     """
 
     items: Sequence[int]
+    pool: Any
+    columns: list[str]
+    own: list[str]
+
+    def take_cells(self, cells: Mapping[str, Callable[[int], Any]], reserved: Collection[str]) -> None:
+        """Take the items' own columns in.
+
+        Args:
+            cells: name -> (item -> its cell).
+            reserved: names of other columns; one of the items' that is called so gets another name.
+        """
+        self._cells = cells
+        self._named = {name: f"{TAKEN}{name}" if name in reserved else valid_text(name) for name in cells}
+        self.own = list(self._named.values())
+
+    def own_row(self, item: int) -> dict[str, Any]:
+        """Cells of the items' own columns."""
+        return {self._named[name]: cell(item) for name, cell in self._cells.items()}
+
+    @cached_property
+    def numbers(self) -> frozenset[int]:
+        """Places of the columns whose texts the pool takes as numbers, all of them."""
+        places = {name: place for place, name in enumerate(self.columns)}
+        names = () if self.pool is None else map(self._named.__getitem__, number_cells(self.pool))
+        return frozenset(places[name] for name in names if name in places)
 
     def row(self, item: int) -> dict[str, Any]:
         """Cells of one item by their names."""
@@ -119,8 +147,6 @@ class LabelRows(RowsOut):
     Attributes:
         items: [n] of the rows.
         n_all: how many rows there are with those of other items.
-        own: names of the items' own columns, as they are in the rows.
-        columns: names of all columns.
         classes: names of the classes, by the column of their labels.
         of_labels: names of the columns about labels that are no property of an item.
 
@@ -171,13 +197,10 @@ class LabelRows(RowsOut):
         is_predicted = self._model is not None and what != FINISHED
         self._predict_item: Any = session.predictions.predictor(self.items) if is_predicted else None  # type: ignore[union-attr]
         self._first = None if isinstance(session, StoredLabels) else session.items.twins.first
-        self._cells = {} if self.pool is None else own_cells(self.pool)
+        cells = {} if self.pool is None else own_cells(self.pool)
         if typed and self.pool is not None:
-            self._cells |= number_cells(self.pool)
-        self._named = {
-            name: f"{TAKEN}{name}" if name in (*COLUMNS, "id") else valid_text(name) for name in self._cells
-        }
-        self.own = list(self._named.values())
+            cells |= number_cells(self.pool)
+        self.take_cells(cells, (*COLUMNS, "id"))
         self.columns = ["id", "label"] if what == PAIRS else ["id", *self.own, *COLUMNS]
         self.classes = {"label": self.state.classes}
         split = None if self.pool is None else self.pool.test
@@ -188,12 +211,6 @@ class LabelRows(RowsOut):
         self._aside = _set_aside(self._events, self.state)
         together = item_consensus(self.state)
         self._decided = {} if together is None else together.decided
-
-    @cached_property
-    def numbers(self) -> frozenset[int]:
-        """Places of the columns whose texts the pool takes as numbers, all of them."""
-        names = () if self.pool is None else number_cells(self.pool)
-        return frozenset(self.columns.index(self._named[name]) for name in names if self._what != PAIRS)
 
     @property
     def finished(self) -> bool:
@@ -208,10 +225,7 @@ class LabelRows(RowsOut):
         """Facts about one item; None where there are none."""
         state = self.state
         vote = state.standing.get(item)
-        extras: dict[str, Any] = {}
-        for name, cells in self._cells.items():
-            extras[self._named[name]] = cells(item)
-        row: dict[str, Any] = {"id": str(self._ids[item]), **extras}
+        row: dict[str, Any] = {"id": str(self._ids[item]), **self.own_row(item)}
         row |= dict.fromkeys(COLUMNS)
         row["item"] = item
         first = item if self._first is None else int(self._first[item])
