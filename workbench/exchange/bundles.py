@@ -460,9 +460,8 @@ def code_book_csv(state: ProjectState, ids: Sequence[Any]) -> str:
     """
     picked = picked_now(state)
     rows = [
-        {**row, "examples": " | ".join(str(ids[item]) for item in picked.get(key, ()))}
+        {**row, "examples": " | ".join(str(ids[item]) for item in picked.get(state.keys[row["code"]], ()))}
         for row in code_book(state)
-        for key in (state.keys[row["code"]],)
     ]
     columns = list(rows[0]) if rows else ["class"]
     return csv_text(columns, ([row[name] for name in columns] for row in rows))
@@ -477,11 +476,6 @@ def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequen
         ids: [N] of the items.
     """
     active = EventFold(events).standing
-
-    def shown(key: object) -> str:
-        resolved = state.resolve(str(key))
-        return state.class_names.get(resolved, str(key))
-
     rows = []
     for event in events:
         item = event.item
@@ -497,7 +491,7 @@ def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequen
                 event.kind,
                 item,
                 None if item is None else str(ids[item]),
-                None if key is None else shown(key),
+                None if key is None else state.name_of(str(key)),
                 None if key is None else str(key),
                 "yes" if event.id in active else "undone",
                 json.dumps(more, sort_keys=True, ensure_ascii=False),

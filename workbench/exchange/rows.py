@@ -275,7 +275,7 @@ class LabelRows(RowsOut):
         if len(votes) < 2:
             return None
         keys = {vote.annotator: vote.by_themselves for vote in votes.values() if vote.by_themselves}
-        return {person: state.class_names.get(state.resolve(key), key) for person, key in keys.items()}
+        return {person: state.name_of(key) for person, key in keys.items()}
 
     def _when_asked(self, item: int, payload: Mapping[str, Any]) -> dict[str, float] | None:
         """The likeliest classes as the model had them when the item was asked about."""
@@ -285,8 +285,7 @@ class LabelRows(RowsOut):
             ids = [payload["ask"]] if "ask" in payload else payload.get("asks", ())
             own_asks = (asks[ask] for ask in ids if ask in asks and asks[ask].item == item)
             guess = next((ask.details.get("guess") for ask in own_asks), None)
-        names = self.state.class_names
-        return None if not guess else {names.get(self.state.resolve(k), k): p for k, p in guess}
+        return None if not guess else {self.state.name_of(key): p for key, p in guess}
 
     def _predict(self, item: int, row: dict[str, Any]) -> None:
         model = self._model
@@ -453,7 +452,7 @@ def _changed_from(events: Sequence[Event], state: ProjectState) -> dict[int, str
     history: dict[int, list[str]] = {}
     for event in events:
         for item, key in _labels_of(event):
-            name = state.class_names.get(state.resolve(key), key)
+            name = state.name_of(key)
             before = history.setdefault(item, [])
             if not before or before[-1] != name:
                 before.append(name)

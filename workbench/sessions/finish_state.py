@@ -359,7 +359,7 @@ def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: s
         made: when, ISO 8601.
     """
     frozen = now.frozen
-    names = {key: state.class_names.get(key, state.removed.get(key, key)) for key in frozen.classes}
+    names = {key: _name(key, state) for key in frozen.classes}
     labels = state.labels
     return certificate_of(
         frozen.promise,
@@ -388,9 +388,7 @@ def machine_part(now: FinishState, state: ProjectState) -> dict[int, tuple[str, 
     for place in range(now.size):
         item = int(frozen.items[place])
         if item not in answered:
-            key = frozen.key(place)
-            name = state.class_names.get(key, state.removed.get(key, key))
-            labels[item] = name, float(frozen.confidences[place])
+            labels[item] = _name(frozen.key(place), state), float(frozen.confidences[place])
     return labels
 
 

@@ -244,7 +244,7 @@ class Predictions(Part):
         state, published = session.state, session.fits.published()
         truth, codes, doubt = self._measured(published)
         keys = () if published is None else published.keys
-        names = [state.class_names.get(state.resolve(key), key) for key in keys]
+        names = [state.name_of(key) for key in keys]
         event_ids = (vote.event for vote in state.standing.values() if vote.role == "policy")
         lately = set(nlargest(ASKED_LATELY, event_ids))
         recent_labels = [

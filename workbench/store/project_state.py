@@ -282,6 +282,10 @@ class ProjectState:
         """Number of items with a label."""
         return len(self.votes)
 
+    def name_of(self, key: str) -> str:
+        """Present name of the class that labels of class `key` count as; the key where it is gone."""
+        return self.class_names.get(self.resolve(key), key)
+
     def resolve(self, key: str) -> str:
         """The class that labels of class `key` count as after merges."""
         while key in self.merged:

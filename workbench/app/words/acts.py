@@ -16,7 +16,7 @@ MOST_ITEMS = 60
 
 def class_name(state: ProjectState, key: Any) -> str:
     """The name that a class of an event has now."""
-    return str(state.class_names.get(state.resolve(str(key)), key))
+    return state.name_of(str(key))
 
 
 def items_of(event: Event) -> list[int]:
