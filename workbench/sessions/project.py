@@ -140,7 +140,8 @@ class OpenProject:
 
     def fit(self, question: str) -> Published | None:
         """The newest fit of a question; within `snapshot`, as it was when that began."""
-        fits = self._pinned.fits if getattr(self._pinned, "on", False) else self.fits
+        pinned = getattr(self._pinned, "on", False)
+        fits: Mapping[str, Published | None] = self._pinned.fits if pinned else self.fits
         return fits.get(question)
 
     def take_up(self, question: str, fit: Published | None) -> None:
