@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from tests.sessions.fakes import FAKE
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
 from workbench.store import Event, Store
+from workbench.writing import private_file
 
 SERVER = os.environ.get("WORKBENCH_TEST_POSTGRESQL", "")
 KINDS = ("sqlite", "postgresql")
@@ -36,7 +39,7 @@ def needs_server() -> None:
 def address(kind: str, folder: Path) -> Iterator[str]:
     """The URL of an empty database, which is gone afterwards."""
     if kind == "sqlite":
-        yield f"sqlite:///{(folder / 'deep' / 'w.sqlite').resolve()}"
+        yield f"sqlite:///{_file(folder)}"
         return
     needs_server()
     import psycopg
@@ -52,10 +55,26 @@ def address(kind: str, folder: Path) -> Iterator[str]:
             server.execute(f"DROP SCHEMA {name} CASCADE")
 
 
+def _file(folder: Path) -> Path:
+    return (folder / "deep" / "w.sqlite").resolve()
+
+
+@cache
+def _newest_tables() -> bytes:
+    """An SQLite file without rows as the newest migration leaves it; tests begin with a copy of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "w.sqlite"
+        Store.open(file).close()
+        return file.read_bytes()
+
+
 @contextmanager
 def database(kind: str, folder: Path) -> Iterator[Store]:
     """An empty database, open; it is gone afterwards."""
     with address(kind, folder) as url:
+        if kind == "sqlite":
+            private_file(_file(folder))
+            _file(folder).write_bytes(_newest_tables())
         store = Store.open(url)
         yield store
         store.close()
