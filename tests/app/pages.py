@@ -20,7 +20,7 @@ def place(name: str) -> str:
 
 def open_page(name: str, project: str | None = None, **more: str) -> AppTest:
     """A page that has run, with a project and further words of its address."""
-    test = application()
+    test = application().run()
     test.switch_page(place(name))
     for key, value in {**({"project": project} if project else {}), **more}.items():
         test.query_params[key] = value
