@@ -253,7 +253,7 @@ def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[st
     while session.checks.state().phase == "checking":  # type: ignore[union-attr]
         checked(session, wrong, 1)
     page = open_page("finish", session.id)
-    assert not page.exception and "Not at 5.0 %: the estimate is 100.0 %" in texts(page)
+    assert not page.exception and "Not at 5 %: the estimate is 100 %" in texts(page)
     page.button(key="finish-again").click().run()
     assert "This is attempt 2" in texts(page)
 
@@ -343,7 +343,7 @@ def test_the_pictures_hold_the_forecast_and_the_bound() -> None:
     [
         (0, 0, "unknown", "nobody has measured how many of them are wrong"),
         (30, 3, "3 % to 26 %", "between 3 and 23 of them wrong (30 measured: too few to tell)"),
-        (150, 3, "2.0 % (0.7 % to 5.7 %)", "at most about 5 of them wrong, as 150 measured items tell"),
+        (150, 3, "2 % (0.7 % to 5.7 %)", "at most about 5 of them wrong, as 150 measured items tell"),
     ],
 )
 def test_what_finish_says_of_the_rest_is_no_more_than_what_was_measured(
