@@ -236,6 +236,8 @@ def test_where_the_model_has_learnt_a_certificate_anew_is_offered_if_it_is_less_
     job = SimpleNamespace(active=False, partial=SimpleNamespace(choice=best))
     monkeypatch.setattr(certificate_plan, "forecast_of_tab", lambda *asked: job)
     page = open_page("finish", session.id)
+    (promise,) = [one.value for one in page.caption if "The promise:" in one.value]
+    assert "at most 20\u00a0% of them" in promise, "no line ends before the sign"
     assert not page.exception and f"it would give {n:,} of these labels another class" in texts(page)
     anew = [button for button in page.button if button.key == "finish-certify-anew"]
     assert [button.label for button in anew] == (["Certify anew for about 3"] if answers == 3 else [])
