@@ -248,6 +248,18 @@ def test_where_the_model_has_learnt_a_certificate_anew_is_offered_if_it_is_less_
         assert "Decide how wrong they may be" in texts(page.run())
 
 
+def test_where_one_set_was_promised_its_checks_have_the_whole_width(
+    tickets: tuple[Session, list[str]],
+) -> None:
+    session, truth = tickets
+    session.checks.start(0.2, 0.8, of="column:llm_label")
+    while session.checks.state().phase == "checking":  # type: ignore[union-attr]
+        ask = session.checks.next()
+        assert ask is not None and session.checks.answer(ask.id, truth[ask.item])
+    page = open_page("finish", session.id)
+    assert "The checks" in [header.value for header in page.header] and not page.get("column")
+
+
 def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[str]]) -> None:
     session, truth = tickets
     wrong = [PETS[(PETS.index(name) + 1) % 3] for name in truth]
