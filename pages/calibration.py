@@ -18,6 +18,7 @@ from workbench.app.words.text import (
     plural,
     used_in,
     verbatim,
+    with_minus,
 )
 from workbench.arrays import Ints
 from workbench.classifiers import protocols
@@ -225,7 +226,7 @@ def confidences(table: ReliabilityTable) -> None:
     downloads.figure(
         fig, "cal-histogram", "Number of items by confidence, right and wrong ones", "workbench-confidence"
     )
-    st.caption(f"Mean confidence minus accuracy: {table.over_confidence:+.3f}.")
+    st.caption(with_minus(f"Mean confidence minus accuracy: {table.over_confidence:+.3f}."))
 
 
 def numbers(shown: Calibration, n: int) -> None:

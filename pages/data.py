@@ -78,8 +78,17 @@ def lead(opened: Any) -> None:
     with opened.log.snapshot():
         sentence, meaning = labelling_speed.progress(opened)
         rounds = labelling_speed.measured_rounds(opened.rounds)
+        picture = sparkline([fit.error for fit in rounds], width=420, height=96)
     with st.container(border=True, key="card-open"):
-        words, figure = widgets.split([3, 2], "open-columns", below=900)
+        if picture is None:
+            words = st.container()
+        else:
+            words, figure = widgets.split([3, 2], "open-columns", below=900)
+            first_fit, last_fit = rounds[0], rounds[-1]
+            with figure:
+                caption = f"Error from {percent(first_fit.error)} to {percent(last_fit.error)}"
+                st.image(picture, width="stretch", alt=f"{caption}, after each fit")
+                st.caption(f"{caption}, with {first_fit.n_labelled:,} to {last_fit.n_labelled:,} labels.")
         with words:
             st.markdown(f"**{verbatim(opened.project.name, 80)}**: {sentence}")
             st.markdown(meaning)
@@ -87,13 +96,6 @@ def lead(opened: Any) -> None:
                 if st.button("Go on labelling", key="go-on-open", type="primary"):
                     go_on(opened.id)
                 frame.link("finish", "Let the machine finish", ":material/verified:")
-        picture = sparkline([fit.error for fit in rounds], width=420, height=96)
-        if picture is not None:
-            first_fit, last_fit = rounds[0], rounds[-1]
-            with figure:
-                caption = f"Error from {percent(first_fit.error)} to {percent(last_fit.error)}"
-                st.image(picture, width="stretch", alt=f"{caption}, after each fit")
-                st.caption(f"{caption}, with {first_fit.n_labelled:,} to {last_fit.n_labelled:,} labels.")
 
 
 def own_data() -> None:

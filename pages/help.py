@@ -5,7 +5,7 @@ import streamlit as st
 from workbench.app.access import current
 from workbench.app.shell import frame, widgets
 from workbench.app.words import help
-from workbench.app.words.text import explain, verbatim
+from workbench.app.words.text import explain, plural, verbatim
 from workbench.errors import InputError
 
 PAGE = "page"
@@ -23,7 +23,11 @@ def contents() -> None:
     words = st.text_input("Find", key="help-words", placeholder="Words, in any order")
     if words.strip():
         hits = help.found(words)
-        st.caption(f"{len(hits)} pages have these words." if hits else "No page has these words.")
+        st.caption(
+            f"{plural(len(hits), 'page has', 'pages have')} these words."
+            if hits
+            else "No page has these words."
+        )
         for page in hits:
             go(page)
         return

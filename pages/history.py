@@ -15,6 +15,8 @@ from workbench.app.serving.caching import computed
 from workbench.app.shell import frame, labelling_speed, palette, widgets
 from workbench.app.words import acts
 from workbench.app.words.text import explain, plural, verbatim
+from workbench.documents.checking import settings_of
+from workbench.documents.projects import ProjectSettings
 from workbench.exchange.rows import label_table
 from workbench.figures.curves import learning_curve
 from workbench.metrics.agreement import ENOUGH
@@ -288,6 +290,12 @@ def people_view(shared: Any, state: Any) -> None:
     """Agreement of people, and the items on which they differ."""
     if not shared and not state.conflicts:
         st.markdown("Nobody has labelled an item that somebody else labelled too.")
+        if not session.settings["overlap"]:
+            setting = settings_of(ProjectSettings)["overlap"].title
+            st.caption(
+                f"This project asks about every item once. How many are asked of several people is set where "
+                f"a project begins: Data, Options, More settings, *{setting}*."
+            )
         return
     together = people_part.group(shared, len(state.classes))
     pairs = people_part.pairs(shared)

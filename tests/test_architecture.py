@@ -31,6 +31,7 @@ FLOORS = {
     "reading": 0,
     "registry": 0,
     "members": 0,
+    "shares": 0,
     "short_names": 0,
     "versions": 0,
     "writing": 0,
@@ -69,7 +70,16 @@ FORBIDDEN_PAIRS = {
         ("metrics", "certificates"),
     )
 }
-ALLOWED_FIGURES = {"csv_writing", "figures", "metrics", "arrays", "errors", "registry", "short_names"}
+ALLOWED_FIGURES = {
+    "csv_writing",
+    "figures",
+    "metrics",
+    "arrays",
+    "errors",
+    "registry",
+    "shares",
+    "short_names",
+}
 
 
 def room(path: Path) -> str:

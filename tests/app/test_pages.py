@@ -17,6 +17,7 @@ from workbench.app.access import current
 from workbench.app.label import oracle
 from workbench.app.serving import explanations
 from workbench.app.serving.jobs import Job
+from workbench.app.shell import labelling_speed
 from workbench.app.words.text import percent
 from workbench.sessions import Session
 from workbench.sessions.drawing import ArrayOracle
@@ -406,6 +407,16 @@ def test_a_known_set_of_images_starts_on_shapes_and_offers_pixels(
     again.selectbox(key="known-set").set_value("images:mnist").run()
     again.button(key="options-known").click().run()
     assert again.selectbox(key="known-features").options[1].startswith("Pixels")
+
+
+def test_the_open_project_leaves_room_for_a_curve_where_there_is_one(
+    labelled: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_columns = []
+    for rounds in ([], labelled.rounds[:1] * 2):
+        monkeypatch.setattr(labelling_speed, "measured_rounds", lambda _, rounds=rounds: rounds)
+        n_columns.append(len(open_page("data", labelled.id).get("column")))
+    assert n_columns[1] == n_columns[0] + 2
 
 
 def test_people_who_labelled_together_have_a_part_of_history(home: Path) -> None:

@@ -364,6 +364,36 @@ def test_at_200_per_cent_an_item_and_its_answers_stand_on_one_screen(page: Any, 
     page.wait_for_function(answers_on_screen)
 
 
+@pytest.mark.slow  # alone: a phone
+@pytest.mark.parametrize("lines", [1, 40])
+def test_on_a_phone_an_item_and_its_answers_stand_on_one_screen(
+    page: Any, server: Server, lines: int
+) -> None:
+    from workbench.sessions import Session
+
+    path = server.home / f"letters-{lines}.csv"
+    letters = ["\n".join(f"Line {k} of letter {i}" for k in range(lines)) for i in range(40)]
+    path.write_text("text\n" + "".join(f'"{letter}"\n' for letter in letters))
+    page.set_viewport_size({"width": 390, "height": 844})
+    for n_classes, least in ((3, 250), (77, 150)):
+        with store_of(server) as store:
+            session = Session.create(
+                str(path),
+                pool_options={"columns": {"text": "text"}},
+                classes=[f"change_exchange_rate_{i}" for i in range(n_classes)],
+                store=store,
+            )
+        visit(page, f"{server.url}/label?project={session.id}")
+        at_the_desk(page)
+        page.wait_for_function(
+            f"""least => {{
+                const ends = name => {DESK}.querySelector(name).getBoundingClientRect();
+                return ends('[data-command=accept]').bottom <= innerHeight && ends('.stage').height >= least;
+            }}""",
+            arg=least,
+        )
+
+
 @pytest.mark.slow  # alone: two browsers at one project at the same time
 def test_two_named_people_get_different_items(browser: Any, server: Server) -> None:
     pages = []

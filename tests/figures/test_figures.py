@@ -410,7 +410,7 @@ def test_the_confidence_histogram_stacks_right_and_wrong() -> None:
     assert [list(bar.y) for bar in fig.data] == [[1, 7], [2, 1]] and fig.layout.barmode == "stack"
     assert sorted(shape.x0 for shape in fig.layout.shapes) == [8 / 11, 0.9]
     words = " ".join(a.text for a in fig.layout.annotations)
-    assert "72.7%" in words and "90.0%" in words
+    assert "72.7 %" in words and "90 %" in words
     assert not confidence_histogram(replace(BINS, right=NONE, wrong=NONE)).data
 
 

@@ -97,7 +97,7 @@ def test_a_promise_names_the_upper_end_of_what_was_measured_and_no_less(n: int, 
 def test_a_model_that_expects_less_to_be_wrong_than_was_measured_is_not_called_sure() -> None:
     verdict = ModelVerdict(Evaluation.of(160, 78, "evaluation set"), 0.2)
     assert verdict.caution == (
-        "It expects 20 % to be wrong, but of 160 measured between 41 and 56 % wrong: "
+        "It expects 20 % to be wrong, but of 160 measured, between 41 and 56 % are wrong: "
         "do not trust its doubts yet."
     )
     assert not PROMISES.search(verdict.of_no_doubt(126)) and "do not trust" in verdict.of_no_doubt(126)

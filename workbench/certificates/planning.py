@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates.wealth import BETS, WEIGHTS, confidence_of, error_of, threshold, too_many
 from workbench.errors import InputError
+from workbench.shares import in_percent
 
 STEPS = 24
 """Sizes of sets that a plan compares."""
@@ -89,8 +90,8 @@ class Plan:
         """The forecast in words."""
         if self.choice is None:
             return (
-                f"By the forecast no certificate at {self.error:.1%} costs fewer answers than labelling all "
-                f"{self.size:,} items."
+                f"By the forecast no certificate at {in_percent(self.error)} costs fewer answers than "
+                f"labelling all {self.size:,} items."
             )
         best = self.choice
         return (

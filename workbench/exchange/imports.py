@@ -276,7 +276,7 @@ class LabelsOfFile:
             raise InputError(f"Item {key} has two labels{of}: {cut(label)} and {cut(name)}.")
 
     def of_items(self) -> list[tuple[int, str] | FileVote]:
-        """What the rows add up to: (item, class) pairs, or votes where the file names persons.
+        """Labels that the rows add up to: (item, class) pairs, or votes where the file names persons.
 
         Raises:
             InputError: a text that may stand for no label, or be one of the new classes beside it.

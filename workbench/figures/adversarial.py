@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from workbench.arrays import Array
 from workbench.figures import parts, theme
+from workbench.shares import in_percent
 from workbench.short_names import short_names
 
 STRENGTH = "Strength, 0 to 1"
@@ -142,7 +143,7 @@ def roc_curves(
         fig.add_trace(curve.update(name=f"{theme.text(name)} · {areas[name]:.3f}"))
         # what a threshold that keeps to the rate finds: no interpolation between thresholds
         within = np.flatnonzero(false_rates <= FALSE_ALARMS + 1e-12)[-1]
-        hover = f"at most {FALSE_ALARMS:.0%} false alarms: %{{y:.1%}} found"
+        hover = f"at most {in_percent(FALSE_ALARMS)} false alarms: %{{y:.1%}} found"
         mark = parts.line(
             false_rates[[within]], hit_rates[[within]], name, look[name], hover=hover, legend=False
         )

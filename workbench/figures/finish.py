@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from workbench.arrays import Floats
 from workbench.figures import parts, theme
+from workbench.shares import in_percent
 
 GOOD = "#2A9D5C"
 WRONG = "#CC4D4F"
@@ -61,7 +62,8 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
             mode="lines",
             line={"color": colour, "width": 2.5},
             customdata=[[cost.machine] for cost in costs],
-            hovertemplate="at most %{x:.1%} wrong: about %{y:,.0f} answers, "
+            text=[in_percent(error) for error in errors],
+            hovertemplate="at most %{text} wrong: about %{y:,.0f} answers, "
             "the machine labels %{customdata[0]:,}<extra></extra>",
             name="forecast",
         )
@@ -87,7 +89,7 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
             textfont={"size": 13, "weight": 600},
             # on the side that the curve leaves free: it falls to the right
             textposition="bottom center" if chosen.answers > 0.85 * everything else "top right",
-            hovertemplate=f"at most {chosen.error:.1%} wrong: about {chosen.answers:,.0f} answers"
+            hovertemplate=f"at most {in_percent(chosen.error)} wrong: about {chosen.answers:,.0f} answers"
             "<extra></extra>",
             cliponaxis=False,
             name="chosen",
@@ -109,6 +111,7 @@ def falling_bound(curve: Sequence[float] | Floats, error: float, wrong: Sequence
     if len(curve) < 2:
         return theme.empty("No check was answered yet", height)
     least = min(error, float(curve[-1]) or error) / 1.6
+    ticks = [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
     fig = theme.figure(
         x="Checks",
         y="Wrong labels, at most",
@@ -118,8 +121,8 @@ def falling_bound(curve: Sequence[float] | Floats, error: float, wrong: Sequence
         y_options={
             "type": "log",
             "range": [float(np.log10(max(least, 1e-4))), 0.05],
-            "tickvals": [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001],
-            "tickformat": ".1~%",
+            "tickvals": ticks,
+            "ticktext": [in_percent(share) for share in ticks],
         },
     )
     fig.add_hline(y=error, line={"color": GOOD, "width": 2})
@@ -130,7 +133,7 @@ def falling_bound(curve: Sequence[float] | Floats, error: float, wrong: Sequence
         y=float(np.log10(error)),
         yanchor="top",
         showarrow=False,
-        text=f"promised: {error:.1%}",
+        text=f"promised: {in_percent(error)}",
         font={"color": GOOD, "size": 12},
     )
     fig.add_trace(
@@ -139,7 +142,8 @@ def falling_bound(curve: Sequence[float] | Floats, error: float, wrong: Sequence
             y=np.maximum(np.asarray(curve, dtype=float), 1e-4),
             mode="lines",
             line={"color": theme.CATEGORICAL[0], "width": 2.5},
-            hovertemplate="after %{x:,} checks at most %{y:.1%}<extra></extra>",
+            text=[in_percent(share) for share in curve],
+            hovertemplate="after %{x:,} checks at most %{text}<extra></extra>",
             name="bound",
         )
     )

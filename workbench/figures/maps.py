@@ -187,7 +187,7 @@ class _About(NamedTuple):
             if self.values is None
             else np.asarray(self.values, dtype=float)[items]
         )
-        form = parts.in_percent if self.share else (lambda v: f"{v:.3f}")
+        form = parts.whole_percent if self.share else (lambda v: f"{v:.3f}")
         numbers = [form(v) if np.isfinite(v) else "–" for v in amounts]
         label_names = theme.labels_of(self.classes, self.labels[items].tolist())
         return np.array(list(zip(items.tolist(), who, numbers, label_names, more, strict=True)), dtype=object)
@@ -491,7 +491,7 @@ def class_probabilities(probabilities: Array, classes: Sequence[object], *, top:
             y=list(range(len(names))),
             orientation="h",
             marker={"color": colours, "cornerradius": 4},
-            text=[parts.in_percent(a) for a in amounts],
+            text=[parts.whole_percent(a) for a in amounts],
             # within a bar of any colour it could not be read in both themes
             textposition="outside",
             textangle=0,

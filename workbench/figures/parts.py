@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 
 from workbench.arrays import Array, Ints
 from workbench.figures import theme
+from workbench.shares import in_percent
 from workbench.short_names import short_names
 
 DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "dot")
@@ -256,9 +257,9 @@ NAME = 28
 """Characters of a class in a legend."""
 
 
-def in_percent(share: float) -> str:
+def whole_percent(share: float) -> str:
     """A share in whole per cent; one that is there, but would be none, as "<1 %"."""
-    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else "<1 %"
+    return in_percent(share, 0) if share >= 0.01 or share == 0 else "<1 %"
 
 
 def class_name(classes: Sequence[object], code: int) -> str:

@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 from workbench.arrays import Array
 from workbench.figures import parts, theme
 from workbench.metrics import ReliabilityTable
+from workbench.shares import in_percent
 
 ROOM = 1.04
 """End of the axes of shares: the largest circle is drawn whole."""
@@ -136,8 +137,8 @@ def confidence_histogram(table: ReliabilityTable, *, height: int = 380) -> go.Fi
     # room above the tallest bar for the two lines' words
     fig.update_yaxes(range=[0, 1.3 * float(table.count.max())])
     for value, dash, words, y in (
-        (table.mean_accuracy, "solid", f"accuracy {table.mean_accuracy:.1%}", 1.0),
-        (table.mean_confidence, "dash", f"mean confidence {table.mean_confidence:.1%}", 0.9),
+        (table.mean_accuracy, "solid", f"accuracy {in_percent(table.mean_accuracy)}", 1.0),
+        (table.mean_confidence, "dash", f"mean confidence {in_percent(table.mean_confidence)}", 0.9),
     ):
         on_left = value > 0.5
         fig.add_vline(x=value, line={"color": theme.NEUTRAL, "dash": dash, "width": 2})

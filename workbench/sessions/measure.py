@@ -23,6 +23,7 @@ from workbench.metrics import (
     share_interval,
 )
 from workbench.sessions.drawing import MEASURE, generator
+from workbench.shares import in_percent
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -351,12 +352,12 @@ class ModelVerdict:
 
     @property
     def between(self) -> str:
-        """The measured interval: "of 30 measured between 4 and 31 % wrong"."""
+        """The measured interval: "of 30 measured, between 4 and 31 % are wrong"."""
         interval = self.measured
         if not interval.n:
             return "nothing is measured yet"
-        ends = f"{100 * interval.low:.0f} and {100 * interval.high:.0f} %"
-        return f"of {interval.n:,} measured between {ends} wrong"
+        ends = f"{100 * interval.low:.0f} and {in_percent(interval.high, 0)}"
+        return f"of {interval.n:,} measured, between {ends} are wrong"
 
     @property
     def at_most(self) -> str:
@@ -368,7 +369,7 @@ class ModelVerdict:
     def caution(self) -> str:
         """Sentence where less was measured than tells, or more was wrong than the model expects; else ""."""
         if self.boasts:
-            sentence = f"It expects {100 * self.doubt:.0f} % to be wrong"
+            sentence = f"It expects {in_percent(self.doubt, 0)} to be wrong"
             return f"{sentence}, but {self.between}: do not trust its doubts yet."
         return "" if self.told else f"Too few to tell whether that is so: {self.between}."
 

@@ -24,6 +24,7 @@ from workbench.sessions.measure import (
 from workbench.sessions.part import Part
 from workbench.sessions.published import Published
 from workbench.sessions.taxonomy import key_of
+from workbench.shares import in_percent
 from workbench.store import Event, ProjectState
 from workbench.store.database_errors import retried
 
@@ -167,8 +168,8 @@ class Predictions(Part):
         bearing = [candidate for candidate in classes if candidate.precision.bears]
         if not bearing:
             raise InputError(
-                f"Of what the model takes for a class, fewer than {LEAST_PRECISION:.0%} of the measured "
-                "items are of it: label more before many are confirmed at once."
+                f"Of what the model takes for a class, fewer than {in_percent(LEAST_PRECISION)} of the "
+                "measured items are of it: label more before many are confirmed at once."
             )
         return bearing
 
@@ -193,7 +194,8 @@ class Predictions(Part):
         precision = self._precisions(published, session.state).get(name, Precision())
         if not precision.bears:
             raise InputError(
-                f"{precision.words(name)} Many are confirmed at once where {LEAST_PRECISION:.0%} or more are."
+                f"{precision.words(name)} Many are confirmed at once where {in_percent(LEAST_PRECISION)} "
+                "or more are."
             )
         moment = time.time()
         with session._project.recording() as transaction:

@@ -21,6 +21,7 @@ from workbench.sessions.guessing import run_mean
 from workbench.sessions.learner import Learner
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
+from workbench.shares import in_percent
 
 STOP_SET = 1000
 """At most this many items are looked at after each round, the same ones all the time."""
@@ -136,8 +137,11 @@ class ClassificationChange:
                 f"Fewer than {self.rounds} rounds to look back on in which more than one class is named.",
             )
         if (last <= self.share).all():
-            return True, f"At most {last.max():.1%} of predictions changed in each of {self.rounds} rounds."
-        return False, f"{last[-1]:.1%} of predictions changed in the last round."
+            return (
+                True,
+                f"At most {in_percent(last.max())} of predictions changed in each of {self.rounds} rounds.",
+            )
+        return False, f"{in_percent(last[-1])} of predictions changed in the last round."
 
 
 def _changed(before: Observation, after: Observation) -> float:

@@ -236,6 +236,8 @@ def test_where_the_model_has_learnt_a_certificate_anew_is_offered_if_it_is_less_
     job = SimpleNamespace(active=False, partial=SimpleNamespace(choice=best))
     monkeypatch.setattr(certificate_plan, "forecast_of_tab", lambda *asked: job)
     page = open_page("finish", session.id)
+    (promise,) = [one.value for one in page.caption if "The promise:" in one.value]
+    assert "at most 20\u00a0% of them" in promise, "no line ends before the sign"
     assert not page.exception and f"it would give {n:,} of these labels another class" in texts(page)
     anew = [button for button in page.button if button.key == "finish-certify-anew"]
     assert [button.label for button in anew] == (["Certify anew for about 3"] if answers == 3 else [])
@@ -246,6 +248,18 @@ def test_where_the_model_has_learnt_a_certificate_anew_is_offered_if_it_is_less_
         assert "Decide how wrong they may be" in texts(page.run())
 
 
+def test_where_one_set_was_promised_its_checks_have_the_whole_width(
+    tickets: tuple[Session, list[str]],
+) -> None:
+    session, truth = tickets
+    session.checks.start(0.2, 0.8, of="column:llm_label")
+    while session.checks.state().phase == "checking":  # type: ignore[union-attr]
+        ask = session.checks.next()
+        assert ask is not None and session.checks.answer(ask.id, truth[ask.item])
+    page = open_page("finish", session.id)
+    assert "The checks" in [header.value for header in page.header] and not page.get("column")
+
+
 def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[str]]) -> None:
     session, truth = tickets
     wrong = [PETS[(PETS.index(name) + 1) % 3] for name in truth]
@@ -253,7 +267,7 @@ def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[st
     while session.checks.state().phase == "checking":  # type: ignore[union-attr]
         checked(session, wrong, 1)
     page = open_page("finish", session.id)
-    assert not page.exception and "Not at 5.0 %: the estimate is 100.0 %" in texts(page)
+    assert not page.exception and "Not at 5 %: the estimate is 100 %" in texts(page)
     page.button(key="finish-again").click().run()
     assert "This is attempt 2" in texts(page)
 
@@ -343,7 +357,7 @@ def test_the_pictures_hold_the_forecast_and_the_bound() -> None:
     [
         (0, 0, "unknown", "nobody has measured how many of them are wrong"),
         (30, 3, "3 % to 26 %", "between 3 and 23 of them wrong (30 measured: too few to tell)"),
-        (150, 3, "2.0 % (0.7 % to 5.7 %)", "at most about 5 of them wrong, as 150 measured items tell"),
+        (150, 3, "2 % (0.7 % to 5.7 %)", "at most about 5 of them wrong, as 150 measured items tell"),
     ],
 )
 def test_what_finish_says_of_the_rest_is_no_more_than_what_was_measured(

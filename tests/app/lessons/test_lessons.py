@@ -179,7 +179,7 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
     assert "Point your phone here" in said and room in test.code[0].value
     assert (
         together.random_words([([10, 20], [0.4, 0.2]), ([10, 18], [0.6, 0.3])], 12)
-        == "; random questions: 50.0\u00a0%"
+        == "; random questions: 50\u00a0%"
     )
     assert together.random_words([([10], [0.4])], 12) == ""
     # the phones of the class get a desk, and no way to other pages and projects

@@ -151,7 +151,7 @@ def test_what_is_known_of_the_error_is_said_in_one_way() -> None:
     assert words(0, 0) == "not known yet (none of the 20 measured items that a figure needs)"
     assert words(9, 0) == "not known yet (9 of the 20 measured items that a figure needs)"
     assert words(12, 1).startswith("likely between 1 % and 35 % so far (12 of the 20")
-    assert words(20, 1).startswith("5.0 % of 20 items of the evaluation set, and on all others likely")
+    assert words(20, 1).startswith("5 % of 20 items of the evaluation set, and on all others likely")
 
 
 def test_advice_follows_what_fits_still_change() -> None:
@@ -170,11 +170,11 @@ def test_advice_follows_what_fits_still_change() -> None:
     )
     few = ModelVerdict(Evaluation.of(30, 3, "evaluation set"))
     assert advice(*still, verdict=few) == (
-        "the last 5 fits changed at most 4 of 1,000 predictions; of 30 measured between 3 and 26 % wrong: "
-        "too few to tell"
+        "the last 5 fits changed at most 4 of 1,000 predictions; of 30 measured, between 3 and 26 % are "
+        "wrong: too few to tell"
     )
     quiet = advice(0.021, 0.02, 0.0)
-    assert "0.0\u00a0%" in quiet and "labels still help" not in quiet, "no label helps that changes nothing"
+    assert "0\u00a0%" in quiet and "labels still help" not in quiet, "no label helps that changes nothing"
     assert "4 more fits like it" in quiet
 
 

@@ -272,13 +272,13 @@ def test_an_experiment_starts_with_a_button_streams_and_is_kept(
         while not job.partial:
             assert not job.wait(0.02), job.error
         test.run()
-        assert not test.exception and "shared kernel, 5 points: error 10.0 %" in said(test)
+        assert not test.exception and "shared kernel, 5 points: error 10 %" in said(test)
         assert fits.done == 1, "shown before the second is fitted"
     finally:
         fits.go.set()
     assert job.wait(600) and job.status == "done", job.error
     test = open_page("calibration", **address)
-    assert "From 5 to 80 inducing points: shared kernel, error from 10.0 % to 10.0 %" in said(test)
+    assert "From 5 to 80 inducing points: shared kernel, error from 10 % to 10 %" in said(test)
     numbers = test.table[0].value
     assert list(numbers.index) == ["shared kernel"] * 5 + ["a kernel for each class"] * 5
     assert list(numbers["Points"])[:5] == ["5", "10", "20", "40", "80"]

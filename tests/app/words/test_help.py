@@ -63,6 +63,16 @@ def test_the_page_shows_what_is_asked_for_and_says_what_is_not_there(home: Path)
     assert "no page of help called 'nothing'" in texts(open_page("help", page="nothing")).replace("\\", "")
 
 
+@pytest.mark.parametrize(("n", "said"), [(0, "No page has"), (1, "1 page has"), (2, "2 pages have")])
+def test_the_pages_that_have_words_are_counted(
+    home: Path, monkeypatch: pytest.MonkeyPatch, n: int, said: str
+) -> None:
+    page = open_page("help")
+    monkeypatch.setattr(help, "found", lambda words: [help.read(name) for name in EVERY[:n]])
+    page.text_input(key="help-words").set_value("desk").run()
+    assert f"{said} these words." in texts(page)
+
+
 def test_words_find_pages() -> None:
     assert {page.name for page in help.found("nginx proxy")} == {"teams", "recipes/server"}
     assert help.found("label studio")[0].name == "recipes/label-studio"

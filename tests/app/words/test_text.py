@@ -9,6 +9,7 @@ from workbench.app.words.text import (
     percent,
     plural,
     verbatim,
+    with_minus,
 )
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,6 +50,8 @@ def test_counts_and_shares() -> None:
     assert plural(1200, "label") == "1,200 labels"
     assert plural(2, "class", "classes") == "2 classes"
     assert percent(0.0834) == "8.3\u00a0%"
+    assert percent(0.05) == percent(0.05, 0) == "5\u00a0%" and percent(1.0) == "100\u00a0%"
+    assert with_minus("-3 to 11") == "\u22123 to 11"
     assert percent(float("nan")) == percent(None) == "–"
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from workbench.app.compare import comparison, comparison_sources
 from workbench.app.shell import downloads, widgets
-from workbench.app.words.text import percent, plural, verbatim
+from workbench.app.words.text import percent, plural, verbatim, with_minus
 from workbench.classifiers import title_of as model_title
 from workbench.metrics import MIN_SEEDS, LabelsSaved, PairedTest
 from workbench.policies.registry import title_of
@@ -135,7 +135,7 @@ def _saved(saving: LabelsSaved | None, n: int) -> str:
         return "not on one seed"
     span = f" ({saving.low:.0f} to {saving.high:.0f})" if saving.n_arrived >= 3 else ""
     on = f", on {saving.n_arrived} of {plural(n, 'seed')}" if saving.n_arrived < n else ""
-    return f"{saving.bound} {saving.mean:.0f}{span}{on}".lstrip()
+    return with_minus(f"{saving.bound} {saving.mean:.0f}{span}{on}".lstrip())
 
 
 def _policy_pairs(titled_curves: list[tuple[str, Curves]], several: bool) -> None:
@@ -152,8 +152,9 @@ def _policy_pairs(titled_curves: list[tuple[str, Curves]], several: bool) -> Non
                 | {
                     "Policy": title_of(t.policy),
                     "Against": title_of(t.baseline),
-                    "Difference of the means": f"{t.difference:+.4f}"
-                    + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else ""),
+                    "Difference of the means": with_minus(
+                        f"{t.difference:+.4f}" + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else "")
+                    ),
                     "Lower on": f"{t.wins} of {plural(t.n, 'seed')}",
                     "Verdict": _verdict(t.verdict, t),
                 }

@@ -34,7 +34,7 @@ def promise_line(now: FinishState) -> None:
     st.caption(
         f"{plural(frozen.size, 'label')} of {verbatim(title_of(promise.of))}, frozen "
         f"{frozen.time[:16].replace('T', ' ')} UTC by {verbatim(frozen.by, 40)}. The promise: "
-        f"{promise.words()}.{attempt}"
+        f"{verbatim(promise.words())}.{attempt}"
     )
     if looks.drawn:
         undecided = plural(looks.open, "check counts", "checks count")
@@ -168,14 +168,15 @@ def certified(session: Session, now: FinishState) -> None:
     if machine:
         learnt_since(session, now, rest)
     takeaway(session, certificate)
-    left, right = widgets.split([3, 2], "finish-evidence")
-    with left:
-        st.header("The checks")
-        falling(now)
-    with right:
-        if len(now.promise.sizes) > 1:
+    checks = st.container()
+    if len(now.promise.sizes) > 1:
+        checks, surest = widgets.split([3, 2], "finish-evidence")
+        with surest:
             st.header("Sets of the surest")
             sets(now)
+    with checks:
+        st.header("The checks")
+        falling(now)
     if certificate.classes:
         st.header("Each class")
         classes(certificate)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.app.words.text import percent
+from workbench.app.words.text import percent, with_minus
 from workbench.figures import parts, teaching, theme
 
 Values = dict[str, Any]
@@ -257,9 +257,10 @@ def rivals(made: Any, _values: Values) -> Drawn:
         y="Objective with the hard rival, nats",
     )
     falls = int((np.diff(made.hard) < -1e-6).sum())
+    hard, tempered = (with_minus(f"{objective[-1]:,.0f}") for objective in (made.hard, made.tempered))
     words = (
-        f"The hard rule fell in {falls} of {len(made.switched)} sweeps and ends at {made.hard[-1]:,.0f}; "
-        f"the tempered rule ends at {made.tempered[-1]:,.0f}. In its last sweep "
+        f"The hard rule fell in {falls} of {len(made.switched)} sweeps and ends at {hard}; "
+        f"the tempered rule ends at {tempered}. In its last sweep "
         f"{percent(made.switched[-1], 0)} of the rows still changed their rival."
     )
     alt = "The objective after each sweep, hard rule against tempered rule"

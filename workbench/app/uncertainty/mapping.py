@@ -78,9 +78,10 @@ def measures_for(model: FittedModel) -> dict[str, str]:
 
 def shown_as(measure: str, value: float) -> str:
     """A value of a measure for people: doubt in per cent."""
+    from workbench.figures.parts import whole_percent
     from workbench.sessions.insight import DOUBT
 
-    return percent(value, 0) if measure == DOUBT else f"{value:.3f}"
+    return whole_percent(value) if measure == DOUBT else f"{value:.3f}"
 
 
 def uncertain_items(view: View, open_items: Ints) -> UncertainItems:

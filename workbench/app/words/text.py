@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.shares import in_percent
 
 # Every character Streamlit's Markdown gives a meaning to, directives (:red[..]), maths and emoji
 # codes (:name:) included.
@@ -109,9 +110,14 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else (many or one + 's')}"
 
 
+def with_minus(words: str) -> str:
+    """Numbers with the minus sign, in the place of the hyphen that Python writes."""
+    return words.replace("-", "\u2212")
+
+
 def percent(value: float | None, digits: int = 1) -> str:
-    """A share as a percentage; an en dash when there is none."""
-    return "–" if value is None or value != value else f"{100 * value:.{digits}f}{PER_CENT}"
+    """A share as a percentage (`in_percent`), in which no line ends; an en dash when there is none."""
+    return "–" if value is None or value != value else in_percent(value, digits).replace(" %", PER_CENT)
 
 
 @cache
