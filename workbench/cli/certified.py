@@ -19,6 +19,7 @@ from workbench.cli.operands import (
     project_named,
 )
 from workbench.errors import InputError
+from workbench.shares import in_percent
 
 if TYPE_CHECKING:
     from workbench.certificates import Certificate
@@ -120,7 +121,7 @@ def classes_text(certificate: Certificate) -> str:
     lines = ["Of each class, all together, precision and recall:"]
     for bounds in certificate.classes:
         intervals = [
-            "too few checks" if few else f"{low:.1%} to {high:.1%}"
+            "too few checks" if few else f"{in_percent(low)} to {in_percent(high)}"
             for few, (low, high) in zip(bounds.too_few, (bounds.precision, bounds.recall), strict=True)
         ]
         lines.append(
@@ -141,8 +142,8 @@ def _say_next(audit: Audit, checks: Path | None, count: int, inputs: list[Path |
     n_checks, wrong, bound, to_go = audit.progress()
     if audit.hopeless:
         print(
-            f"{wrong} of {n_checks} were called wrong, at most {bound:.1%} of all: more checks will not do. "
-            "Mend the worst labels (with the column as a guess, Review lists what is likely wrong), "
+            f"{wrong} of {n_checks} were called wrong, at most {in_percent(bound)} of all: more checks will "
+            "not do. Mend the worst labels (with the column as a guess, Review lists what is likely wrong), "
             "then audit again."
         )
     elif to_go is not None:
@@ -165,7 +166,7 @@ def _ask_here(audit: Audit) -> None:
     while not audit.decided:
         n_checks, wrong, bound, to_go = audit.progress()
         forecast = "" if to_go is None else f"; about {to_go} to go"
-        print(f"\n{n_checks} checks, {wrong} wrong, at most {bound:.1%}{forecast}")
+        print(f"\n{n_checks} checks, {wrong} wrong, at most {in_percent(bound)}{forecast}")
         item = audit.open(1)[0]
         for name, value in audit.shown(item).items():
             print(f"  {name}: {value}")
@@ -246,12 +247,14 @@ def said(now: FinishState) -> str:
     if looks.made:
         counts += f"; {looks.disagreed:,} of {looks.made:,} second looks disagreed"
     if now.phase == "certified":
-        return f"{counts}: {now.size:,} certified at {now.promise.error:.1%}. --certificate FILE writes it."
+        promised = in_percent(now.promise.error)
+        return f"{counts}: {now.size:,} certified at {promised}. --certificate FILE writes it."
     if now.phase == "void":
         return now.why
     if now.phase == "failed":
         more = f" Label {now.advice:,} more where it is unsure and check again." if now.advice else ""
-        return f"{counts}: not at {now.promise.error:.1%}, the estimate is {now.estimate:.1%}.{more}"
+        promised, estimate = in_percent(now.promise.error), in_percent(now.estimate)
+        return f"{counts}: not at {promised}, the estimate is {estimate}.{more}"
     return f"{counts}; {now.to_go_words}. --next shows the next check."
 
 

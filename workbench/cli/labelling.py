@@ -23,6 +23,7 @@ from workbench.cli.operands import (
     session_of,
 )
 from workbench.errors import InputError
+from workbench.shares import in_percent
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -249,11 +250,15 @@ def people(
                 name,
                 f"{figures.n_labels:,}",
                 f"{figures.n_shared:,}",
-                f"{figures.agreement:.0%}" if figures.n_shared else "-",
-                f"{figures.low:.0%} and {figures.high:.0%}" if figures.n_shared else "-",
+                in_percent(figures.agreement, 0) if figures.n_shared else "-",
+                f"{in_percent(figures.low, 0)} and {in_percent(figures.high, 0)}"
+                if figures.n_shared
+                else "-",
                 "; ".join(f"{a} for {b} ({n})" for a, b, n in figures.confusions) or "-",
                 "-" if math.isnan(figures.seconds) else f"{figures.seconds:.1f}",
-                "-" if figures.drift is None else f"{figures.drift[0]:.0%}, then {figures.drift[1]:.0%}",
+                "-"
+                if figures.drift is None
+                else f"{in_percent(figures.drift[0], 0)}, then {in_percent(figures.drift[1], 0)}",
             )
             for name, figures in shown_people(report, bool(state.model.get("names_hidden")), record.id)
         ],

@@ -32,6 +32,7 @@ from workbench.cli.operands import (
 from workbench.documents.runs import RunSettings
 from workbench.errors import InputError
 from workbench.progress import OnProgress, TimeLeft, watched
+from workbench.shares import in_percent
 
 if TYPE_CHECKING:
     from workbench.metrics import LabelsSaved
@@ -481,10 +482,13 @@ class _Progress:
         words = self._timing.words(fraction)
         if not words:
             return
-        self._show(f"{self._words}; this fit: {fraction:.0%}, {words}")
+        self._show(f"{self._words}; this fit: {in_percent(fraction, 0)}, {words}")
         if self._report is None and int(4 * fraction) > self._quarter:
             self._quarter = int(4 * fraction)
-            print(f"This fit takes long: {fraction:.0%} done, {words}. Ctrl-C stops it.", file=sys.stderr)
+            print(
+                f"This fit takes long: {in_percent(fraction, 0)} done, {words}. Ctrl-C stops it.",
+                file=sys.stderr,
+            )
 
     def _show(self, words: str) -> None:
         if self._report is not None:
