@@ -176,7 +176,7 @@ def how_it_goes(session: Any) -> None:
         return
     rounds = labelling_speed.measured_rounds(session.rounds)
     if not rounds:
-        n = int(session.pool.test.test.size)
+        n = measured_on(session.pool)
         few = f"No error curve: the pool keeps {plural(n, 'item')} to measure on, and a figure needs 20."
         st.caption(few if n < ENOUGH else "The error curve starts with the first fit.")
         return
@@ -378,13 +378,18 @@ def tools(session: Any) -> None:
         st.session_state[GUESSES_OPEN] = session.id
 
 
+def measured_on(pool: Any) -> int:
+    """Number of items of the test split whose class is known: copies without a label are none of them."""
+    return 0 if pool.test is None else int((pool.truth[pool.test.test] >= 0).sum())
+
+
 def taken_over(session: Any) -> str:
     """Labels of the pool's own column, where it knows some of the classes."""
     pool = session.pool
     if pool.truth is None or not pool.has_truth or oracle.knows_all(pool):
         return ""
     learned = int((pool.truth[pool.trainable] >= 0).sum())
-    measured = 0 if pool.test is None else int((pool.truth[pool.test.test] >= 0).sum())
+    measured = measured_on(pool)
     parts = [f"{learned:,} to learn from"]
     if measured:
         parts.append(f"{measured:,} to measure on")

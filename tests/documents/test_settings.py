@@ -144,3 +144,8 @@ def test_numbers_of_numpy_are_taken_as_pythons(store: Store) -> None:
     assert session.settings["uniform_share"] == 0.5 and session.settings["seed"] == 3
     spec = RunSpec("iris", seed=np.int64(1), budget=np.int64(4))
     assert type(spec.seed) is int and type(spec.budget) is int
+
+
+def test_an_array_where_a_number_belongs_is_refused_by_a_sentence() -> None:
+    with pytest.raises(InputError, match="'seed' is"):
+        RunSpec("iris", "logistic-regression", "margin", seed=np.array([1, 2]))  # type: ignore[arg-type]

@@ -196,3 +196,48 @@ def test_a_table_of_label_studio_names_the_same_people_as_its_tasks(start: Calla
     table = "\n".join(["item,topic,annotation_id,annotator,created_at,updated_at", *lines])
     labels = import_labels(table.encode(), session.pool, "csv", session.classes, column="topic")
     assert session.items.import_labels(labels, "table.csv") is None and figures(session) == truth
+
+
+def test_a_file_without_times_does_not_take_back_what_its_person_said_here_since(
+    start: Callable[..., Session],
+) -> None:
+    session = start()
+    item, other = session.pool.trainable[:2].tolist()
+    labels = [FileVote(item, "setosa", ANN), FileVote(other, "setosa", ANN)]
+    assert session.items.import_labels(labels, "ls.json") is not None
+    session.as_annotator(ANN).items.label(item, "virginica")
+    assert session.items.import_labels(labels, "ls.json") is None
+    # another's vote of the same item is news, and hers is still what she said before
+    assert session.items.import_labels([*labels, FileVote(item, "setosa", BEN)], "ls.json") is not None
+    assert session.state.votes[item][ANN].key == "virginica"
+    assert session.state.votes[item].keys() == {ANN, f"file ls.json / {BEN}"}
+
+
+def test_who_is_named_by_an_address_is_one_person_in_files_without_a_common_moment(
+    start: Callable[..., Session],
+) -> None:
+    session = start()
+    item, other = session.pool.trainable[:2].tolist()
+    session.items.import_labels([FileVote(item, "setosa", ANN, "2026-11-20T10:00:00.000+00:00")], "one.json")
+    again = [
+        FileVote(item, "versicolor", ANN, "2026-11-22T10:00:00.000+00:00"),
+        FileVote(other, "setosa", ANN, "2026-11-22T10:01:00.000+00:00"),
+    ]
+    session.items.import_labels(again, "two.json")
+    assert len(session.state.votes[item]) == 1 and session.state.labels[item] == "versicolor"
+    assert [(person.n_labels, person.n_shared) for person in session.people.report().people] == [(2, 0)]
+
+
+def test_who_logs_in_with_the_address_that_a_file_names_is_one_person(start: Callable[..., Session]) -> None:
+    session = start()
+    item, other = session.pool.trainable[:2].tolist()
+    name = session.store.people.known_as("https://id sub-1", "Ann Lee", "Ann@Example.org", "ann@example.org")
+    assert name == "Ann Lee"
+    votes = [FileVote(i, "setosa", "Ann@Example.org", "2026-11-20T10:00:00.000+00:00") for i in (item, other)]
+    session.items.import_labels(votes, "ls.json")
+    session.as_annotator(name).items.label(item, "virginica")
+    assert session.state.votes[item].keys() == {"Ann Lee"}
+    report = session.people.report()
+    assert [(person.name, person.n_labels, person.n_shared) for person in report.people] == [
+        ("Ann Lee", 2, 0)
+    ]

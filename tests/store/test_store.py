@@ -1,5 +1,6 @@
 """The database keeps what it acknowledged, in order, for threads and processes alike."""
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -35,6 +36,15 @@ def test_commits_are_synced_in_full(file_store: Store) -> None:
     with file_store._read() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+
+
+def test_a_table_of_the_version_without_a_row_is_an_empty_database(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "w.sqlite") as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+    connection.close()
+    store = Store.open(tmp_path / "w.sqlite")
+    assert list(store.projects()) == []
+    store.close()
 
 
 def test_a_new_database_has_the_schema_that_the_code_uses(store: Store) -> None:

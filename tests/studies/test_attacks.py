@@ -12,6 +12,12 @@ from workbench.sessions.learner import Learner
 from workbench.studies.attacks import AttackSpec, attack_experiment, attack_model, chosen_rows
 
 
+@pytest.mark.parametrize("strengths", [[0, 0.1], (0, 0.1), np.array([0.0, 0.1])])
+def test_strengths_may_be_any_sequence_and_are_kept_as_one_kind(strengths):
+    spec = AttackSpec(strengths=strengths, attacks=["fgsm"])
+    assert spec.strengths == (0.0, 0.1) and spec.attacks == ("fgsm",)
+
+
 @pytest.fixture(scope="module")
 def outcome():
     spec = AttackSpec(n_train=400, n_test=80, strengths=(0.0, 0.2), steps=5)

@@ -187,7 +187,7 @@ def guess(
     if add or off:
         guesses = [{**entry, "on": False} if entry["source"] in (off or ()) else entry for entry in entries]
         session.guesses.change([*guesses, *(entry for entry in add if entry not in sources)])
-    n = getattr(session.model, "n_labelled", 0)
+    n = 0 if session.model is None else session.model.n_labelled
     takes = takes_guess(session.settings["classifier"])
     rows = [
         (

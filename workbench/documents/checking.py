@@ -116,7 +116,7 @@ def _said(error: ValidationError | RecursionError, schema: type[BaseModel], part
         return f"there is no {part} {cut(where, 80)}{''.join(close)}{known}"
     if first["type"] == "missing":
         return f"{cut(where, 80)}: {message}"
-    if first["input"] == "":
+    if isinstance(first["input"], str) and not first["input"]:
         return f"{cut(where, 80)} is empty"
     return f"{cut(where, 80)} is {cut(first['input'])}: {message}"
 

@@ -550,19 +550,23 @@ _EVENTS: dict[str, Callable[[Answers, ProjectState, Operation], Sequence[Event]]
 }
 
 
-def file_vote(row: tuple[int, str] | FileVote, source: str) -> FileVote:
+def file_vote(
+    row: tuple[int, str] | FileVote, source: str, names: Mapping[str, str] | None = None
+) -> FileVote:
     """A label of a file as a vote.
 
     Args:
         row: (item, class name), or a vote of a person in the file.
         source: name of the file.
+        names: address -> the name by which that person labels here.
 
     Raises:
         InputError: it is neither.
     """
     try:
         vote = row if isinstance(row, FileVote) else FileVote(*row)
-        person = f"{FILE}{source}{PERSON}{vote.person}" if vote.person else ""
+        name = (names or {}).get(vote.person.lower(), vote.person)
+        person = f"{FILE}{source}{PERSON}{name}" if name else ""
         return vote._replace(item=operator.index(vote.item), label=str(vote.label), person=person)
     except TypeError:
         raise InputError(
@@ -599,10 +603,15 @@ def _known_raters(votes: Iterable[FileVote], state: ProjectState) -> dict[str, s
     """Person of a file -> the name that they have in the project from an earlier file.
 
     Programs name each export by its moment. Who gave an answer of an item at the same moment under the same
-    name in another file is the same person; a number alone may be another one's on another server.
+    name in another file is the same person, and so is who has the same address; a number alone may be another
+    one's on another server.
     """
     raters: dict[str, str] = {}
+    raters_now = dict.fromkeys(rater for votes_now in state.votes.values() for rater in votes_now)
+    by_address = {person_of(rater): rater for rater in raters_now if rater.startswith(FILE) and "@" in rater}
     for vote in votes:
+        if vote.person and "@" in (person := person_of(vote.person)) and person in by_address:
+            raters[vote.person] = by_address[person]
         for rater, known in state.votes.get(vote.item, {}).items():
             is_same_moment = bool(vote.person) and rater.startswith(FILE) and known.time == vote.time
             if is_same_moment and person_of(rater) == person_of(vote.person):
@@ -613,9 +622,9 @@ def _known_raters(votes: Iterable[FileVote], state: ProjectState) -> dict[str, s
 def _stands(vote: FileVote, state: ProjectState, source: str) -> bool:
     """Tell whether a file's vote is nothing new: it is there, or is the file's and the item has its class."""
     votes = state.votes.get(vote.item, {})
-    own_times = (vote_now.time for rater, vote_now in votes.items() if names_one_person(rater, vote.person))
-    if vote.time and not vote.final and max(own_times, default="") >= vote.time:
-        return True  # they said something here since
+    own_times = [vote_now.time for rater, vote_now in votes.items() if names_one_person(rater, vote.person)]
+    if own_times and not vote.final and (not vote.time or max(own_times) >= vote.time):
+        return True  # they said something here since; a file that tells no time tells of what was before
     own = votes.get(vote.person or f"{FILE}{source}")
     is_there = own is not None and (own.key, own.final) == (vote.label, vote.final)
     if is_there and (vote.person or not vote.final):

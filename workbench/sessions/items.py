@@ -139,7 +139,8 @@ class Items(Part):
             InputError: no such item. One of the test split is labelled and never learnt from.
         """
         source = source.replace(" / ", "/")  # what follows " / " is a person
-        votes, labels_now = [file_vote(row, source) for row in labels], self._session.state.labels
+        names = self._session.store.people.names_by_address()
+        votes, labels_now = [file_vote(row, source, names) for row in labels], self._session.state.labels
         if corrects:
             final = [vote.final or (not vote.person and vote.item in labels_now) for vote in votes]
             votes = [vote._replace(final=last) for vote, last in zip(votes, final, strict=True)]

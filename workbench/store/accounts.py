@@ -58,6 +58,15 @@ class People(Tables):
         c = tables().people.c
         return {str(row.key): str(row.name) for row in self._rows(select(c.key, c.name))}
 
+    def names_by_address(self) -> dict[str, str]:
+        """Names of everybody who logged in once, by the address that the log-in vouched for."""
+        from sqlalchemy import select
+
+        c = tables().people.c
+        return {
+            str(row.address): str(row.name) for row in self._rows(select(c.address, c.name)) if row.address
+        }
+
     def address_of(self, key: str) -> str:
         """The address that the log-in last vouched for; "" where there is none.
 

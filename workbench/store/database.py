@@ -290,7 +290,7 @@ def _make_tables(engine: Engine) -> None:
                 present = _version(connection)
                 if present is None:
                     schema.metadata.create_all(connection)
-                    schema.versions.create(connection)
+                    schema.versions.create(connection, checkfirst=True)
                     connection.execute(schema.versions.insert(), {"version_num": schema.VERSION})
                     return
     if present != schema.VERSION:
@@ -301,13 +301,14 @@ def _make_tables(engine: Engine) -> None:
 
 
 def _version(connection: Connection) -> str | None:
-    """The version that a database is at; None of an empty one."""
+    """The version that a database is at; None of an empty one, also where the table of it has no row."""
     from sqlalchemy import inspect, select
 
     versions = tables().versions
     if not inspect(connection).has_table(versions.name):
         return None
-    return str(connection.execute(select(versions)).scalar_one())
+    version = connection.execute(select(versions)).scalar_one_or_none()
+    return None if version is None else str(version)
 
 
 def _sqlite_settings(connection: Any, _record: Any) -> None:

@@ -62,12 +62,13 @@ class ItemFold:
 
     def vote(self, place: int, key: str, event: Event, role: str, final: bool) -> None:
         """Vote of a person, or of a file, for a class, in the place of the one before."""
-        who, time = event.annotator, event.time
+        who, time, is_older = event.annotator, event.time, False
         if event.kind == IMPORTED:
             # the place of a label within its event is in the low half of its place in the order
             label = FileVote(*event.payload["labels"][place & 0xFFFFFFFF])
             rater = who if who == SOURCE else f"{FILE}{event.payload.get('source', '')}"
             who, time, final = label.person or rater, label.time or time, label.final
+            is_older = not label.time
         if not self.votes:
             self.since = place
         same_person = [vote for vote in self.votes.values() if names_one_person(vote.annotator, who)]
@@ -80,7 +81,7 @@ class ItemFold:
         vote = Vote(key, who, event.id, time, role, final, first, own_key)
         self.votes = {**self.votes, who: vote}  # a new one: states hold the one before
         for other in same_person:  # a person has one vote, their newest; a file tells of what was before
-            older = vote if event.kind == IMPORTED and other.time >= time else other
+            older = vote if is_older or (event.kind == IMPORTED and other.time >= time) else other
             self.votes.pop(older.annotator, None)
             if older.final:  # it still decides, and says nothing more of what they meant
                 self.votes[older.annotator] = replace(older, own="")

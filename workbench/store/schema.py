@@ -22,7 +22,7 @@ metadata = MetaData()
 VERSION = "0016"
 """Of the tables: before the first release another schema is another number, and starts anew."""
 versions = Table("alembic_version", MetaData(), Column("version_num", Text, primary_key=True))
-"""The version that a database is at, where Alembic looks for it; apart from what is copied and restored."""
+"""The version that a database is at; apart from what is copied and restored."""
 
 
 def _text(name: str, *, nullable: bool = False) -> Column[str]:

@@ -15,7 +15,7 @@ from workbench.arrays import Array, Ints
 from workbench.attacks import ATTACKS, check_strengths, loss_of
 from workbench.classifiers import CLASSIFIERS
 from workbench.csv_writing import csv_text
-from workbench.documents.checking import Name, Names, Options, Seed, Word, checked_settings, plain
+from workbench.documents.checking import Name, Names, Options, Seed, Word, checked_settings
 from workbench.errors import InputError
 from workbench.pools import load_pool, seen_as_pixels
 from workbench.pools.pool import Pool
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 EXAMPLES = 48
 MAX_LABELS = 5000
 AtLeastOne = Annotated[int, Field(ge=1)]
+Strengths = Annotated[tuple[float, ...], Field(strict=False)]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class AttackSpec:
     pool_options: Options = field(default_factory=dict)
     n_train: AtLeastOne = MAX_LABELS
     n_test: AtLeastOne = 360
-    strengths: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+    strengths: Strengths = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
     attacks: Names = ("fgsm", "adaptive-pgd", "noise")
     loss: Word = ""
     steps: AtLeastOne = 20
@@ -65,8 +66,9 @@ class AttackSpec:
     project: Word = ""
 
     def __post_init__(self) -> None:
-        vars(self).update(plain(vars(self)))
-        checked_settings(AttackSpec, vars(self), "The attack", "cannot be made")
+        if isinstance(self.strengths, np.ndarray):
+            vars(self).update(strengths=tuple(self.strengths.ravel().tolist()))
+        vars(self).update(checked_settings(AttackSpec, vars(self), "The attack", "cannot be made"))
         check_strengths(self.strengths)
         if not self.attacks:
             raise InputError("Choose at least one attack.")

@@ -223,3 +223,31 @@ def test_what_labels_are_for_and_what_is_left_count_each_item_once(tmp_path: Pat
 def test_labels_that_came_with_a_table_are_not_called_hard(roles: list[str], said: str) -> None:
     state: Any = SimpleNamespace(standing={n: SimpleNamespace(role=role) for n, role in enumerate(roles)})
     assert said in labelling_speed.not_drawn(state)
+
+
+def test_the_error_curve_counts_the_measured_items_that_have_a_class(home: Path, tmp_path: Path) -> None:
+    names = [f"customer {first}{second}" for first in "abcdefghij" for second in "klmnop"][:46]
+    kinds = {"bill": "the bill of {} is too high", "parcel": "the parcel of {} did not come yet"}
+    rows = [f"{text.format(name)},{kind}" for name in names for kind, text in kinds.items()]
+    # a third stands there again, and of those copies only every fourth has its class
+    copies = [
+        row if place % 4 == 0 else row[: row.index(",") + 1]
+        for place, row in enumerate(rows[: len(rows) // 3])
+    ]
+    path = tmp_path / "copies.csv"
+    path.write_text("text,kind\n" + "\n".join(rows + copies) + "\n")
+    session = Session.create(
+        str(path),
+        pool_options={"target": "kind", "columns": "auto"},
+        annotator="ann",
+        classifier="logistic-regression",
+    )
+    session.refit()
+    current.keep(session)
+    split = session.pool.test
+    assert split is not None and session.pool.truth is not None
+    n = int((session.pool.truth[split.test] >= 0).sum())
+    assert n < 20 <= len(split.test)
+    words = texts(open_page("label", session.id))
+    assert "starts with the first fit" not in words
+    assert f"the pool keeps {n} items to measure on, and a figure needs 20" in words

@@ -223,7 +223,7 @@ class Desk extends Speaker {
     this.node.classList.toggle("looking-back", this.view !== null);
     // without a card the words depend on what the server last said is left
     const n = this.numbers;
-    const drawn = card || (n ? `none of ${[n.left, n.labelled, n.skipped, n.unsure, this.away, this.shut]}` : `none yet, ${this.away}, ${this.shut}`);
+    const drawn = card || (n ? `none of ${[n.left, n.labelled, n.skipped, n.unsure, this.away, this.shut, this.outbox.of(this.data.person).length]}` : `none yet, ${this.away}, ${this.shut}`);
     if (drawn === this.drawn && this.stage.childNodes.length) return;
     this.drawn = drawn;
     this.stage.replaceChildren();
@@ -238,7 +238,7 @@ class Desk extends Speaker {
         return;
       }
       if (this.checking && numbers) {
-        this.stage.append(make("p", { class: "empty", textContent: checksOver(numbers.check) }));
+        this.stage.append(make("p", { class: "empty", textContent: numbers.check.phase === "checking" && this.outbox.of(this.data.person).length ? "The next check comes in a moment." : checksOver(numbers.check) }));
         this.drawAside();
         return;
       }
