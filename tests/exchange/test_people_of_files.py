@@ -13,7 +13,7 @@ from workbench.cli import labelling
 from workbench.exchange.imports import import_labels, plan_import
 from workbench.exchange.labels import export_labels
 from workbench.exchange.rows import label_table
-from workbench.sessions import Session
+from workbench.sessions import Operation, Session
 from workbench.sessions.people import training_of
 from workbench.store import FileVote
 
@@ -241,3 +241,19 @@ def test_who_logs_in_with_the_address_that_a_file_names_is_one_person(start: Cal
     assert [(person.name, person.n_labels, person.n_shared) for person in report.people] == [
         ("Ann Lee", 2, 0)
     ]
+
+
+def test_who_answered_in_a_file_may_correct_it_here_and_is_called_alike_in_exports(
+    start: Callable[..., Session],
+) -> None:
+    session = start(overlap=1.0, people=3, twins=False)
+    items = session.pool.trainable.tolist()
+    take(session, two_annotators(items, ANN, BEN), "ls.json")
+    ann = session.as_annotator(ANN)
+    ann.items.label(items[9], "virginica")
+    rows = {row["item"]: row["label_by_person"] for row in label_table(session)}
+    # as in the report on people: whoever does something here by the name in the file is one person
+    assert rows[items[1]] == {ANN: "versicolor", f"file ls.json / {BEN}": "versicolor"}
+    assert ann.apply([Operation("a", "correct", item=items[1], label="virginica")])[0].status == "saved"
+    assert session.state.votes[items[1]][ANN].key == "virginica"
+    assert f"file ls.json / {ANN}" not in session.state.votes[items[1]]

@@ -338,7 +338,7 @@ def test_items_of_a_class_are_confirmed_together_where_its_measured_precision_be
     if offered:
         assert session.predictions.grid("setosa", 4)
     else:
-        with pytest.raises(InputError, match="90% or more"):
+        with pytest.raises(InputError, match=r"90\s% or more"):
             session.predictions.grid("setosa", 4)
 
 

@@ -21,7 +21,7 @@ from workbench.progress import tell
 from workbench.reading import cut, valid_text, valid_texts
 from workbench.sessions.finish_state import machine_part
 from workbench.sessions.guessing import weights_of
-from workbench.sessions.people import item_consensus
+from workbench.sessions.people import item_consensus, own_votes
 from workbench.store import Event, EventFold, ProjectState, Store, fold
 from workbench.store.events import GIVING
 
@@ -276,11 +276,11 @@ class LabelRows(RowsOut):
 
     def _by_person(self, item: int) -> dict[str, str] | None:
         """Label of each person by themselves, of an item that several labelled."""
-        state, votes = self.state, self.state.votes.get(item, {})
+        votes = self.state.votes.get(item, {})
         if len(votes) < 2:
             return None
-        keys = {vote.annotator: vote.by_themselves for vote in votes.values() if vote.by_themselves}
-        return {person: state.class_name(key) for person, key in keys.items()}
+        own = own_votes(votes, self.state)
+        return {person: self.state.class_name(vote.by_themselves) for person, vote in own.items()}
 
     def _when_asked(self, item: int, payload: Mapping[str, Any]) -> dict[str, float] | None:
         """The likeliest classes as the model had them when the item was asked about."""

@@ -28,7 +28,7 @@ from workbench.sessions.taxonomy import (
 from workbench.store import YES_NO, AskRecord, Event, FileVote, ProjectState
 from workbench.store.events import UNDOABLE
 from workbench.store.fold import predictions
-from workbench.store.fold_items import FILE, PERSON, names_one_person, person_of
+from workbench.store.fold_items import FILE, PERSON, names_one_person, person_of, vote_of
 
 CLOSING = ("label", "skip", "unsure")
 
@@ -410,7 +410,7 @@ class Answers:
             InputError: they have no answer of the item, or there is no such class.
         """
         item = self.checked(of.item)
-        vote = state.votes.get(item, {}).get(self.annotator)
+        vote = vote_of(state.votes.get(item, {}), self.annotator)
         if vote is None and item not in state.skipped and item not in state.unsure:
             raise InputError(f"There is no answer of yours to {self._name!r} about this item.")
         about: dict[str, Any] = {"corrected": True}

@@ -29,6 +29,12 @@ def names_one_person(rater: str, other: str) -> bool:
     return rater != other and (person_of(rater) == other or person_of(other) == rater)
 
 
+def vote_of(votes: Mapping[str, Vote], person: str) -> Vote | None:
+    """Vote of a person about an item: the one given here, else one of a file that names them."""
+    of_files = (vote for rater, vote in votes.items() if person_of(rater) == person)
+    return votes.get(person) or next(of_files, None)
+
+
 class ItemFold:
     """Sum of the standing events about one item; `since` is where its present label began.
 

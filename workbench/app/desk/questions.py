@@ -17,6 +17,7 @@ from workbench.sessions.asking_items import ItemAsk
 from workbench.sessions.finish_state import FinishState
 from workbench.sessions.questions import YES
 from workbench.store import YES_NO, AskRecord
+from workbench.store.fold_items import vote_of
 
 MOST_GRIDS = 24
 """Grids to choose from."""
@@ -245,7 +246,7 @@ class Desk:
         answers: dict[str, str | None] = {}
         for session in self.sessions:
             state = session.state
-            vote = state.votes.get(item, {}).get(session.annotator)
+            vote = vote_of(state.votes.get(item, {}), session.annotator)
             if vote is not None:
                 answers[session.question_name] = state.class_name(vote.key)
             elif item in state.labels and not (own and len(self.sessions) > 1):
