@@ -91,7 +91,7 @@ def test_the_command_line_tells_a_long_fit_in_lines(slow: Any, capsys: pytest.Ca
     spec = RunSpec("iris", classifier=FAKE, policy="margin", budget=1)
     run(spec, on_round=told.round, on_fit=told.fit)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "This fit takes long: 50% done, at most 80 s left. Ctrl-C stops it."
+    assert lines[0] == "This fit takes long: 50 % done, at most 80 s left. Ctrl-C stops it."
     assert len(lines) == 6  # all but the first step of each of the two rounds
 
 
@@ -99,7 +99,7 @@ def test_on_a_terminal_it_stands_beside_the_bar(slow: Any) -> None:
     shown: list[str] = []
     told = runs._Progress(lambda _, words: shown.append(words))
     run(RunSpec("iris", classifier=FAKE, policy="margin", budget=1), on_round=told.round, on_fit=told.fit)
-    assert shown[:2] == ["loading the model's libraries", "loading; this fit: 50%, at most 80 s left"]
+    assert shown[:2] == ["loading the model's libraries", "loading; this fit: 50 %, at most 80 s left"]
     assert shown[-1].startswith("4 labels, error ") and "this fit" not in shown[-1]
 
 
