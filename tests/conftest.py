@@ -83,12 +83,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Objects that collection imported stay: the garbage collector skips TensorFlow's objects.
-
-    What tests compile and load stays as well, and is gone through a fifth as often.
-    """
+    """Objects that collection imported stay: the garbage collector skips TensorFlow's objects."""
     gc.freeze()
-    gc.set_threshold(700, 10, 50)
     gc.enable()
 
 

@@ -363,7 +363,4 @@ def traces():
     known += [weakref.ref(thing) for thing in look()]
     gc.freeze()
     yield count
-    # what collection imported stays out of the collector's way, as in tests/conftest.py
     gc.unfreeze()
-    gc.collect()
-    gc.freeze()

@@ -27,6 +27,7 @@ class Trap:
     [(0, 60), pytest.param(60, 460, marks=pytest.mark.slow)],  # alone: each reader damaged again
 )
 def test_sound_files_open_and_damaged_ones_open_or_are_explained(first: int, end: int) -> None:
+    gc.collect()  # folders that other tests left to the garbage collector go now
     readings = _sound.sound()
     assert len(readings) > 50
     kinds = {
@@ -35,7 +36,6 @@ def test_sound_files_open_and_damaged_ones_open_or_are_explained(first: int, end
     assert kinds == set(FORMATS), "each format has a sound file in benchmarks/trials/_sound.py"
     for reading in readings:
         assert files.attempt(reading, reading.data, limits=False)[::3] == ("", ""), reading.name
-    gc.collect()  # folders that other tests left to the garbage collector go now
     wrong = []
     refused = 0
     for i in range(first, end):
