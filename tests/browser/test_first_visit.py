@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.driving import PATIENCE, Server, visit
-from tests.browser.homes import store_of
+from benchmarks.driving import PATIENCE, Server, own_home, visit
 from workbench.sessions import Session
+from workbench.store import Store
 
 
 @pytest.fixture
@@ -70,17 +70,21 @@ def test_plotly_comes_with_the_first_figure_and_brings_no_little_file_again(
     assert not little(server, asked) & set(asked)
 
 
-def test_the_desk_comes_before_plotly_and_the_figure_below_it_after(newcomer: Any, server: Server) -> None:
-    with store_of(server) as store:
+def test_the_desk_comes_before_plotly_and_the_figure_below_it_after(
+    newcomer: Any, own_server: Server
+) -> None:
+    with own_home(own_server.home):
+        store = Store.open()
         session = Session.create("wine", store=store)
         items = np.random.default_rng(0).permutation(session.pool.trainable)[:14]
         for labelled in (items[:10], items[10:]):
             for item in labelled:
                 session.items.label([int(item)], session.classes[int(session.pool.truth[item])])
             session.refit()
+        store.close()
     asked: list[str] = []
     newcomer.on("request", lambda one: asked.append(one.url))
-    newcomer.goto(f"{server.url}/label?project={session.id}")
+    newcomer.goto(f"{own_server.url}/label?project={session.id}")
     newcomer.wait_for_selector(".desk .title:not(:empty)")
     held = newcomer.wait_for_selector(".st-key-error-curve-held")
     height = held.bounding_box()["height"]
