@@ -27,7 +27,8 @@ def words(page: Any, selector: str) -> str:
     return str(page.evaluate(f"s => {DESK}?.querySelector(s)?.innerText || ''", selector))
 
 
-def test_one_key_says_that_the_model_is_right_and_one_takes_it_back(page: Any, server: Server) -> None:
+def test_one_key_says_that_the_model_is_right_and_one_takes_it_back(page: Any, own_server: Server) -> None:
+    server = own_server
     project = answered(server, "iris", 24, classifier="logistic-regression", fit=False)
     with store_of(server) as store:
         session = Session.open(project, store=store)
