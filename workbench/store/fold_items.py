@@ -15,7 +15,7 @@ IMPORTED = "imported"
 FILE = "file "
 """Beginning of the name of a rater that is a file."""
 PERSON = " / "
-"""What stands between the name of a file and that of a person in it."""
+"""Separator between the name of a file and that of a person in it."""
 _SECOND = "second"
 
 
