@@ -29,18 +29,23 @@ def rounds(*changed: float) -> list[Any]:
     return [SimpleNamespace(n_labelled=i, signs={"changed": c}) for i, c in enumerate(changed)]
 
 
-def test_labels_taken_over_are_those_of_the_table_and_copies_count_once(home: Path, tmp_path: Path) -> None:
+def table_with_copies(folder: Path, n_customers: int) -> tuple[Path, int]:
+    """A table of texts, a third of whose rows stand there twice; and its number of labels."""
+    names = [f"customer {first}{second}" for first in "abcdefghij" for second in "klmnop"][:n_customers]
     kinds = {"bill": "the bill of {} is too high", "parcel": "the parcel of {} did not come yet"}
-    names = [f"customer {first}{second}" for first in "abcdefghij" for second in "klmnop"]
     rows = [f"{text.format(name)},{kind}" for name in names for kind, text in kinds.items()]
     # a third stands there again, and of those copies only every fourth has its class
     copies = [
         row if place % 4 == 0 else row[: row.index(",") + 1]
         for place, row in enumerate(rows[: len(rows) // 3])
     ]
-    path = tmp_path / "copies.csv"
+    path = folder / "copies.csv"
     path.write_text("text,kind\n" + "\n".join(rows + copies) + "\n")
-    n_labels = len(rows) + len(copies) // 4
+    return path, len(rows) + len(copies) // 4
+
+
+def test_labels_taken_over_are_those_of_the_table_and_copies_count_once(home: Path, tmp_path: Path) -> None:
+    path, n_labels = table_with_copies(tmp_path, 60)
     session = Session.create(
         str(path),
         pool_options={"target": "kind", "columns": "auto"},
@@ -226,16 +231,7 @@ def test_labels_that_came_with_a_table_are_not_called_hard(roles: list[str], sai
 
 
 def test_the_error_curve_counts_the_measured_items_that_have_a_class(home: Path, tmp_path: Path) -> None:
-    names = [f"customer {first}{second}" for first in "abcdefghij" for second in "klmnop"][:46]
-    kinds = {"bill": "the bill of {} is too high", "parcel": "the parcel of {} did not come yet"}
-    rows = [f"{text.format(name)},{kind}" for name in names for kind, text in kinds.items()]
-    # a third stands there again, and of those copies only every fourth has its class
-    copies = [
-        row if place % 4 == 0 else row[: row.index(",") + 1]
-        for place, row in enumerate(rows[: len(rows) // 3])
-    ]
-    path = tmp_path / "copies.csv"
-    path.write_text("text,kind\n" + "\n".join(rows + copies) + "\n")
+    path, _ = table_with_copies(tmp_path, 46)
     session = Session.create(
         str(path),
         pool_options={"target": "kind", "columns": "auto"},
