@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.driving import HOST, PATIENCE, Server, chromium, settled, visit
+from benchmarks.driving import HOST, PATIENCE, Server, chromium, own_home, settled, visit
 
 STREAMLIT = (
     "-m",
@@ -195,7 +192,7 @@ def fifty_a_second(*, quick: bool = False, kind: str = "digits") -> bool:
             met = 1e3 * (50 * seconds - 1) / max(seen["last"] - seen["first"], 1.0)
         finally:
             ours.stop()
-        with _home(ours):
+        with own_home(ours.home):
             from workbench.sessions import Session
             from workbench.store import Store
 
@@ -270,7 +267,7 @@ def _project(server: Server, kind: str, presses: int) -> str:
         lines = [" ".join(rng.choice(words, 8)) for _ in range(3_000)]
         (place / "t.txt").write_text("\n".join(lines) + "\n")
         pool, given = str(place / "t.txt"), {"classes": [f"{a} {b}" for a in words for b in words[:6]][:77]}
-    with _home(server):
+    with own_home(server.home):
         from workbench.sessions import Session
         from workbench.store import Store
 
@@ -278,19 +275,6 @@ def _project(server: Server, kind: str, presses: int) -> str:
         session = Session.create(pool, annotator=getpass.getuser(), store=store, **given)
         store.close()
     return str(session.id)
-
-
-@contextmanager
-def _home(server: Server) -> Iterator[None]:
-    before = os.environ.get("WORKBENCH_HOME")
-    os.environ["WORKBENCH_HOME"] = str(server.home)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["WORKBENCH_HOME"]
-        else:
-            os.environ["WORKBENCH_HOME"] = before
 
 
 def _page(browser: Any, server: Server, address: str = "") -> Any:

@@ -233,14 +233,22 @@ def visit(page: Any, address: str) -> None:
 
 
 @contextmanager
-def own_home(folder: Path) -> Iterator[Any]:
-    """The package's own view of a server's home."""
+def own_home(folder: Path | str) -> Iterator[None]:
+    """The package's own view of a server's home, while a block runs. Jobs that pages started end with it."""
+    from workbench.app.serving.jobs import manager
+
     before = {name: os.environ.get(name) for name in ("WORKBENCH_HOME", "WORKBENCH_DATABASE_URL")}
     os.environ["WORKBENCH_HOME"] = str(folder)
     os.environ.pop("WORKBENCH_DATABASE_URL", None)
     try:
         yield
     finally:
+        # what a page began may write to a home that is about to go
+        jobs = manager().active()
+        for job in jobs:
+            job.cancel()
+        for job in jobs:
+            job.wait()
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -7,7 +7,6 @@ visit with that of a bare Streamlit page. Ratios are medians of the turns' ratio
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.desk import _BARE, _project, bare_server
-from benchmarks.driving import HOST, Server, chromium, settled
+from benchmarks.driving import HOST, Server, chromium, own_home, settled
 from benchmarks.hall import cold, hundred
 from benchmarks.million import million
 from benchmarks.two_hosts import tables_that_differ
@@ -85,21 +84,13 @@ def started(words: Sequence[str]) -> tuple[float, float]:
 def starts(turns: int) -> dict[tuple[str, ...], np.ndarray]:
     """[turns, 2] processor and wall seconds of each start, in turns and in a home of their own."""
     sides = (ENGINE, RUN, DOCTOR)
-    with tempfile.TemporaryDirectory() as home:
-        before = os.environ.get("WORKBENCH_HOME")
-        os.environ["WORKBENCH_HOME"] = home
-        try:
-            for words in sides:
-                started(words)
-            rows = [
-                {words: started(words) for words in (sides if turn % 2 == 0 else sides[::-1])}
-                for turn in range(turns)
-            ]
-        finally:
-            if before is None:
-                del os.environ["WORKBENCH_HOME"]
-            else:
-                os.environ["WORKBENCH_HOME"] = before
+    with tempfile.TemporaryDirectory() as home, own_home(home):
+        for words in sides:
+            started(words)
+        rows = [
+            {words: started(words) for words in (sides if turn % 2 == 0 else sides[::-1])}
+            for turn in range(turns)
+        ]
     return {words: np.array([row[words] for row in rows]) for words in sides}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.driving import HOST, PATIENCE, visit
+from benchmarks.driving import HOST, PATIENCE, own_home, visit
 from workbench.app.access.current import PERSON_COOKIE
 from workbench.sessions import Session
 from workbench.store import Store
@@ -187,17 +186,12 @@ class Tab:
 @contextmanager
 def sessions_of(home: Path, project: str) -> Iterator[Session]:
     """A server's project, read past the server."""
-    before = os.environ.get("WORKBENCH_HOME")
-    os.environ["WORKBENCH_HOME"] = str(home)
-    store = Store.open(home / "workbench.sqlite")
-    try:
-        yield Session.open(project, store=store)
-    finally:
-        store.close()
-        if before is None:
-            del os.environ["WORKBENCH_HOME"]
-        else:
-            os.environ["WORKBENCH_HOME"] = before
+    with own_home(home):
+        store = Store.open(home / "workbench.sqlite")
+        try:
+            yield Session.open(project, store=store)
+        finally:
+            store.close()
 
 
 def compared(session: Session, tabs: list[Tab]) -> list[str]:

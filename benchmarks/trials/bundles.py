@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
 import tempfile
 import time
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.driving import own_home
 from benchmarks.trials import Row
 from benchmarks.trials._watch import watched
 from benchmarks.trials.damaged import damage
@@ -106,7 +106,6 @@ def make(place: Path) -> None:
     text = "".join(f"r{i},{','.join(map(str, row))},{'xyz'[i % 3]}\n" for i, row in enumerate(rows))
     own = place.parent / "own.csv"
     own.write_text("id,a,b,c,class\n" + text)
-    os.environ["WORKBENCH_HOME"] = str(place.parent / "home")
     store = Store.open(place.parent / "made.sqlite")
     session = Session.create(
         str(own),
@@ -226,8 +225,7 @@ def run(count: int = 1_000, seed: int = 0, names: tuple[str, ...] = ()) -> Row:
     failures: list[str] = []
     refused = tried = read_outside = 0
     slowest = 0.0
-    home = os.environ.get("WORKBENCH_HOME")
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as folder, own_home(Path(folder) / "home"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole, broken = Path(folder) / "whole", Path(folder) / "broken"
         whole.mkdir()
@@ -275,9 +273,6 @@ def run(count: int = 1_000, seed: int = 0, names: tuple[str, ...] = ()) -> Row:
                         failures.append(f"{name} {number}, {what}: {'; '.join(noted)[:400]}")
         finally:
             logging.disable(logging.NOTSET)
-            os.environ.pop("WORKBENCH_HOME", None)
-            if home is not None:
-                os.environ["WORKBENCH_HOME"] = home
     counts = {
         "refused": refused,
         "used": tried - refused - len(failures),

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.driving import own_home
 from benchmarks.trials import Row
 from workbench.errors import InputError
 from workbench.exchange.imports import import_labels
@@ -177,8 +178,7 @@ def run(count: int = 2000, seed: int = 0) -> Row:
     """Tries `count` histories."""
     failures: list[str] = []
     n_rounds = 0
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["WORKBENCH_HOME"] = str(Path(folder) / "home")
+    with tempfile.TemporaryDirectory() as folder, own_home(Path(folder) / "home"):
         server = os.environ.get("WORKBENCH_TEST_POSTGRESQL")
         used = Store.open(Path(folder) / "used.sqlite")
         server_store = None if server is None else Store.open(server)

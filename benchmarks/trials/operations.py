@@ -12,6 +12,7 @@ import random
 import tempfile
 from typing import Any
 
+from benchmarks.driving import own_home
 from benchmarks.trials import Row
 from benchmarks.trials._sessions import CONSTANT, database
 
@@ -60,9 +61,7 @@ def run(count: int = 500, seed: int = 0) -> Row:
     failures: list[str] = []
     tried = 0
     kinds = ["sqlite"] + (["postgresql"] if os.environ.get("WORKBENCH_TEST_POSTGRESQL") else [])
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"WORKBENCH_HOME": folder, "WORKBENCH_WARM": "0"}
-        os.environ.pop("WORKBENCH_DATABASE_URL", None)
+    with tempfile.TemporaryDirectory() as folder, own_home(folder):
         for kind in kinds:
             with database(kind, folder) as url:
                 found, said = _posted(url, count, seed)

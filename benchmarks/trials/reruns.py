@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gc
-import os
 import tempfile
 import threading
 from pathlib import Path
 
+from benchmarks.driving import own_home
 from benchmarks.trials import Row
 from benchmarks.trials._sessions import CONSTANT
 
@@ -22,9 +22,7 @@ def run(count: int = 200, seed: int = 0) -> Row:
         count: rounds; the trial of record does 10,000 and with them 2,000 reruns.
         seed: of the pool.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"WORKBENCH_HOME": folder, "WORKBENCH_WARM": "0"}
-        os.environ.pop("WORKBENCH_DATABASE_URL", None)
+    with tempfile.TemporaryDirectory() as folder, own_home(folder):
         return _run(count, seed)
 
 

@@ -1,13 +1,17 @@
 """The trials of docs/reliability.md, shortened: what fails here fails there."""
 
+import threading
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from benchmarks.driving import own_home
 from benchmarks.trials import Row, added, damaged, fits, operations, postgresql, runs, studies, tables
 from benchmarks.trials.__main__ import main
 from tests.databases import needs_server
+from workbench.app.serving.jobs import Job, manager
+from workbench.writing import workbench_home
 
 
 def assert_none_failed(row: Row) -> None:
@@ -47,11 +51,25 @@ def test_connections_ended_by_a_database_server() -> None:
 
 
 @pytest.mark.slow  # random shapes over both databases; each rule has a fast test of its own
-def test_operations_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("WORKBENCH_HOME", "WORKBENCH_WARM", "WORKBENCH_DATABASE_URL"):
-        monkeypatch.setenv(name, "")  # the trial sets its own, which end with the test
+def test_operations_of_every_shape() -> None:
     needs_server()
     assert_none_failed(operations.run(60, seed=1))
+
+
+def test_what_a_page_started_has_ended_when_its_home_goes(tmp_path: Path) -> None:
+    running = threading.Event()
+
+    def work(job: Job) -> None:
+        running.set()
+        while not job.should_stop():
+            job.wait(0.01)
+        (workbench_home() / "last").touch()
+
+    with own_home(tmp_path):
+        job = manager().submit("home", "writing", work, lane="short", limit=60)
+        assert running.wait(60)
+    assert not job.active
+    assert (tmp_path / "last").exists(), "it wrote somewhere else"
 
 
 def test_parts_add_up_and_are_not_run_twice(
