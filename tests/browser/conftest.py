@@ -8,7 +8,7 @@ test when its script broke.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from getpass import getuser
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(item.path).is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.browser)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that failed shows its page and the last lines of its server."""
+    report = yield
+    arguments = getattr(item, "funcargs", {})
+    if report.when == "call" and report.failed:
+        if "page" in arguments:
+            report.sections.append(("the page", _text_of(arguments["page"])))
+        for name in ("server", "own_server"):
+            if name in arguments:
+                report.sections.append((f"the last lines of {name}", arguments[name].log[-3000:]))
+    return report
+
+
+def _text_of(page: Any) -> str:
+    from playwright.sync_api import Error
+
+    try:
+        return f"{page.url}\n{page.locator('body').inner_text(timeout=10_000)}"[:6000]
+    except Error as error:  # it is closed, or does not answer
+        return str(error)
 
 
 @pytest.fixture(scope="package")
