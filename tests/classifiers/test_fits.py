@@ -239,7 +239,10 @@ def test_no_text_of_a_state_names_code(name, tmp_path, monkeypatch):
 KERNELS_OF_ONES_OWN = [name for name in NAMES if name not in COMPILED and "kernel" in make(name).get_params()]
 
 
-@pytest.mark.parametrize("name", KERNELS_OF_ONES_OWN)
+@pytest.mark.parametrize(
+    "name",  # the others follow the one that compiles least
+    [pytest.param(name, marks=[pytest.mark.slow] * (name != "svgp-softmax")) for name in KERNELS_OF_ONES_OWN],
+)
 def test_a_kernel_of_ones_own_is_copied_at_the_border(name, traces):
     import gpflow
 
