@@ -28,6 +28,7 @@ from workbench.store import Store  # noqa: E402
 # no example fails because the machine is busy
 settings.register_profile("any load", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
+settings.register_profile("few examples", settings(), max_examples=40)
 
 FAKES = ("tests.sessions.fakes:NearestMean", "tests.studies.test_study:Deadly")
 
@@ -75,6 +76,12 @@ _FIRST = (
     "cli",
 )
 _ORDER = {name: place for place, name in enumerate(_FIRST)}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fewer examples of each property where slow tests are left out; .ci/run tries a hundred."""
+    if config.option.markexpr == "not slow":
+        settings.load_profile("few examples")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -127,7 +127,9 @@ def test_a_second_browser_is_asked_for_a_name(browser: Any, page: Any, server: S
     settled(page)
 
 
-@pytest.mark.parametrize("width", [1024, *(pytest.param(width, marks=pytest.mark.slow) for width in (1280, 1500))])
+@pytest.mark.parametrize(
+    "width", [1024, *(pytest.param(width, marks=pytest.mark.slow) for width in (1280, 1500))]
+)
 def test_a_row_beside_its_plane_is_not_cut(page: Any, server: Server, width: int) -> None:
     path = server.home / "waves.csv"
     lines = [f"{(i * 37 % 100) / 7:.3f},{(i * 53 % 100) / 9:.3f}" for i in range(100)]

@@ -309,7 +309,7 @@ def test_callbacks_report_progress_and_stop_cleanly(name):
 
 
 def briefly(name):
-    """One with a posterior of its own, one of scikit-learn's, one that compiles; the others' checks in .ci/run."""
+    """A posterior of its own, one of scikit-learn's, one that compiles; the others' checks in .ci/run."""
     here = ("gp-laplace", "logistic-regression", "svgp-softmax")
     return name if name in here else pytest.param(name, marks=pytest.mark.slow)
 

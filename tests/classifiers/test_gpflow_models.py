@@ -28,7 +28,7 @@ def blobs(n, seed=0):
     return 2.0 * np.eye(3, 2)[codes] + 0.6 * rng.standard_normal((n, 2)), codes
 
 
-# those that compile long: svgp-softmax is of the same class, and test_wasserstein.py checks that family's latents
+# those that compile long: svgp-softmax is of the same class, and test_wasserstein.py checks its latents
 LONG = ("svgp-heaviside", "svgp-robust-max", "wasserstein")
 
 

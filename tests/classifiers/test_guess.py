@@ -164,7 +164,9 @@ def test_a_warm_start_with_a_guess_reaches_the_cold_fit():
         pytest.param(  # alone: another optimiser of the same objective
             {"solver": "adam", "choice": "fixed", "epochs": 30, "learning_rate": 0.05}, marks=pytest.mark.slow
         ),
-        pytest.param({"hyperparameters": "map", "choice": "fixed"}, marks=pytest.mark.slow),  # alone: a learnt kernel
+        pytest.param(
+            {"hyperparameters": "map", "choice": "fixed"}, marks=pytest.mark.slow
+        ),  # alone: a learnt kernel
         {"calibration": "cross-validated", "choice": "fixed", "dtype": "float32"},
     ],
 )

@@ -175,7 +175,10 @@ def test_a_full_disk_is_one_sentence_and_nothing_half_is_left(
 
     @contextmanager
     def small() -> Iterator[None]:
-        before, most = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+        before, most = (
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+            resource.getrlimit(resource.RLIMIT_FSIZE),
+        )
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most[1]))
         try:
             yield
