@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -120,6 +121,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def _folder(item: pytest.Item) -> str:
     return Path(item.path).relative_to(BROWSER.parent).parts[0]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_random_matrix() -> Iterator[None]:
+    """Copies among texts are looked for through 33 million random numbers, the same each time: drawn once.
+
+    Laid out as the product needs them, so that SciPy does not turn them round for every pool either.
+    """
+    from sklearn.random_projection import GaussianRandomProjection
+
+    draw, drawn = GaussianRandomProjection._make_random_matrix, dict[tuple[Any, ...], Any]()
+
+    def once(self: Any, n_components: int, n_features: int) -> Any:
+        key = (self.random_state, n_components, n_features)
+        if key not in drawn:
+            drawn[key] = np.asfortranarray(draw(self, n_components, n_features))
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GaussianRandomProjection, "_make_random_matrix", once)
+        yield
 
 
 @pytest.fixture(autouse=True)
