@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,13 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTEROP_THREA
 # Collection imports a million objects that stay; `pytest_collection_finish` turns it on again
 gc.disable()
 
-from tests.databases import database, new_project  # noqa: E402
+from tests.databases import database, new_project, newest_tables  # noqa: E402
 from workbench import registry  # noqa: E402
+from workbench.errors import InputError  # noqa: E402
 from workbench.sessions import Session  # noqa: E402
 from workbench.store import Store  # noqa: E402
+from workbench.store import database as database_room  # noqa: E402
+from workbench.writing import private_file  # noqa: E402
 
 # no example fails because the machine is busy
 settings.register_profile("any load", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -142,6 +146,33 @@ def _one_random_matrix() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GaussianRandomProjection, "_make_random_matrix", once)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _quick_databases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new SQLite file is a copy of one that was made once, and no transaction of it waits for the disk.
+
+    Those of tests/store are made and kept as everybody's are.
+    """
+    if request.path.is_relative_to(BROWSER.parent / "store"):
+        return
+    tables, connect, settle = newest_tables(), database_room._connect, database_room._sqlite_settings
+
+    def connect_to_copy(address: str) -> Any:
+        scheme, _, path = address.partition(":///")
+        file = Path(path)
+        if scheme == "sqlite" and file.is_absolute() and not file.exists():
+            with suppress(OSError, InputError):  # which are then said by the product
+                private_file(file)
+                file.write_bytes(tables)
+        return connect(address)
+
+    def settle_quickly(connection: Any, record: Any) -> None:
+        settle(connection, record)
+        connection.execute("PRAGMA synchronous = OFF")
+
+    monkeypatch.setattr(database_room, "_connect", connect_to_copy)
+    monkeypatch.setattr(database_room, "_sqlite_settings", settle_quickly)
 
 
 @pytest.fixture(autouse=True)
