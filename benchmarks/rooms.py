@@ -46,6 +46,12 @@ class Size(NamedTuple):
 
 
 @cache
+def parsed(source: str) -> ast.Module:
+    """The syntax tree of a module, read once for all that walk through it."""
+    return ast.parse(source)
+
+
+@cache
 def size_of(source: str) -> Size:
     """The size of a module.
 
@@ -68,7 +74,7 @@ def size_of(source: str) -> Size:
             line += more
     functions: list[ast.stmt] = []
     docstrings: set[int] = set()
-    for node in _statements(ast.parse(source).body):
+    for node in statements(parsed(source).body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions.append(node)
         elif isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
@@ -80,11 +86,12 @@ def size_of(source: str) -> Size:
     return Size(len(code), len(docstrings), max(lengths, default=0), tokens)
 
 
-def _statements(nodes: list[Any]) -> Iterator[Any]:
+def statements(nodes: list[Any]) -> Iterator[Any]:
+    """Each statement and all that it holds, in the order of the file."""
     for node in nodes:
         yield node
         for field in ("body", "orelse", "handlers", "finalbody", "cases"):
-            yield from _statements(getattr(node, field, []))
+            yield from statements(getattr(node, field, []))
 
 
 def rooms(root: Path) -> Iterator[tuple[str, list[Path]]]:

@@ -7,10 +7,12 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -20,14 +22,18 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTEROP_THREA
 # Collection imports a million objects that stay; `pytest_collection_finish` turns it on again
 gc.disable()
 
-from tests.databases import database, new_project  # noqa: E402
+from tests.databases import database, new_project, newest_tables  # noqa: E402
 from workbench import registry  # noqa: E402
+from workbench.errors import InputError  # noqa: E402
 from workbench.sessions import Session  # noqa: E402
 from workbench.store import Store  # noqa: E402
+from workbench.store import database as database_room  # noqa: E402
+from workbench.writing import private_file  # noqa: E402
 
 # no example fails because the machine is busy
 settings.register_profile("any load", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
+settings.register_profile("few examples", settings(), max_examples=40)
 
 FAKES = ("tests.sessions.fakes:NearestMean", "tests.studies.test_study:Deadly")
 
@@ -47,7 +53,19 @@ os.environ["WORKBENCH_HOME"] = tempfile.mkdtemp(prefix="workbench-home-")
 
 BROWSER = Path(__file__).resolve().parent / "browser"
 # two halves of about equal length; whatever is new falls into the second
-DESK = ("adversarial", "big_pool", "comparing", "grid_and_classes", "images", "labelling", "log_in", "proxy")
+DESK = (
+    *(
+        "adversarial",
+        "big_pool",
+        "comparing",
+        "finishing",
+        "grid_and_classes",
+        "images",
+        "labelling",
+        "log_in",
+    ),
+    *("names", "palette", "proxy"),
+)
 SHARING = {
     "desk": tuple(f"tests/browser/test_{name}.py" for name in DESK),
     "browser": ("tests/browser/",),
@@ -75,6 +93,12 @@ _FIRST = (
     "cli",
 )
 _ORDER = {name: place for place, name in enumerate(_FIRST)}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fewer examples of each property where slow tests are left out; .ci/run tries a hundred."""
+    if config.option.markexpr == "not slow":
+        settings.load_profile("few examples")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -113,6 +137,54 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def _folder(item: pytest.Item) -> str:
     return Path(item.path).relative_to(BROWSER.parent).parts[0]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_random_matrix() -> Iterator[None]:
+    """Copies among texts are looked for through 33 million random numbers, the same each time: drawn once.
+
+    Laid out as the product needs them, so that SciPy does not turn them round for every pool either.
+    """
+    from sklearn.random_projection import GaussianRandomProjection
+
+    draw, drawn = GaussianRandomProjection._make_random_matrix, dict[tuple[Any, ...], Any]()
+
+    def once(self: Any, n_components: int, n_features: int) -> Any:
+        key = (self.random_state, n_components, n_features)
+        if key not in drawn:
+            drawn[key] = np.asfortranarray(draw(self, n_components, n_features))
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GaussianRandomProjection, "_make_random_matrix", once)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _quick_databases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new SQLite file is a copy of one that was made once, and no transaction of it waits for the disk.
+
+    Those of tests/store are made and kept as everybody's are.
+    """
+    if request.path.is_relative_to(BROWSER.parent / "store"):
+        return
+    tables, connect, settle = newest_tables(), database_room._connect, database_room._sqlite_settings
+
+    def connect_to_copy(address: str) -> Any:
+        scheme, _, path = address.partition(":///")
+        file = Path(path)
+        if scheme == "sqlite" and file.is_absolute() and not file.exists():
+            with suppress(OSError, InputError):  # which are then said by the product
+                private_file(file)
+                file.write_bytes(tables)
+        return connect(address)
+
+    def settle_quickly(connection: Any, record: Any) -> None:
+        settle(connection, record)
+        connection.execute("PRAGMA synchronous = OFF")
+
+    monkeypatch.setattr(database_room, "_connect", connect_to_copy)
+    monkeypatch.setattr(database_room, "_sqlite_settings", settle_quickly)
 
 
 @pytest.fixture(autouse=True)

@@ -60,7 +60,7 @@ def _file(folder: Path) -> Path:
 
 
 @cache
-def _newest_tables() -> bytes:
+def newest_tables() -> bytes:
     """An SQLite file with all tables and no rows, from which most tests of a process start."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "w.sqlite"
@@ -74,7 +74,7 @@ def database(kind: str, folder: Path) -> Iterator[Store]:
     with address(kind, folder) as url:
         if kind == "sqlite":
             private_file(_file(folder))
-            _file(folder).write_bytes(_newest_tables())
+            _file(folder).write_bytes(newest_tables())
         store = Store.open(url)
         yield store
         store.close()

@@ -275,14 +275,14 @@ def test_pictures_and_vectors_beside_a_pool_travel_with_it(
     place = tmp_path / "mine"
     (place / "photos").mkdir(parents=True)
     names = []
-    for name, data in photos(24).items():
+    for name, data in photos(8).items():
         names.append(Path(name).name)
         (place / "photos" / names[-1]).write_bytes(data)
     table = "file,n,label\n" + "".join(f"photos/{name},{i},{'xy'[i % 2]}\n" for i, name in enumerate(names))
     (place / "t.csv").write_text(table)
     bare = table.replace("photos/", "")
     (place / "bare.csv").write_text(bare)
-    np.save(place / "v.npy", np.random.default_rng(0).normal(size=(24, 5)))
+    np.save(place / "v.npy", np.random.default_rng(0).normal(size=(8, 5)))
     uses = {"file": "picture", "n": "leave out", "label": "class"}
     sources: list[tuple[str, dict[str, Any]]] = [
         ("t.csv", {"columns": uses}),

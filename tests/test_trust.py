@@ -228,7 +228,10 @@ def test_a_network_that_a_file_names_is_not_imported(name: str, marker: Path) ->
     assert not marker.exists() and "evilmod" not in sys.modules
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "name",  # every family with a network reads it by the same function
+    [pytest.param(name, marks=[pytest.mark.slow] * (name != "softmax-net")) for name in NETWORKS],
+)
 def test_the_arrays_of_a_saved_model_name_no_code(name: str, tmp_path: Path, marker: Path) -> None:
     pool = load_pool("iris")
     options = {"min_steps": 2, "random_state": 0} | NETWORKS[name]

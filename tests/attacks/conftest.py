@@ -12,7 +12,7 @@ def digits():
     bunch = load_digits()
     X, y = bunch.images.reshape(-1, 64) / 16.0, bunch.target
     order = np.random.default_rng(0).permutation(len(X))
-    return X[order[300:1100]], y[order[300:1100]], X[order[:150]], y[order[:150]]
+    return X[order[300:700]], y[order[300:700]], X[order[:150]], y[order[:150]]
 
 
 @pytest.fixture(scope="session")

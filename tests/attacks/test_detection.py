@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
@@ -19,7 +19,6 @@ from workbench.policies import variation_ratio
 few = st.lists(st.integers(0, 5), min_size=1, max_size=30)
 
 
-@settings(deadline=None)  # the first example imports SciPy
 @given(few, few)
 def test_area_is_scikit_learns(clean, attacked):
     truth = [0] * len(clean) + [1] * len(attacked)
@@ -33,7 +32,6 @@ def test_area_of_the_same_scores_is_one_half_exactly():
     assert np.isnan(area_under_roc(scores, scores[:0]))
 
 
-@settings(deadline=None)
 @given(few, st.floats(0, 1))
 def test_thresholds_keep_false_alarms_at_the_rate(clean, rate):
     clean = np.array(clean, float)

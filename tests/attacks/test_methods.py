@@ -228,6 +228,7 @@ def test_one_trace_for_each_model_and_loss(digits, geometry):
     assert compiled[0] == compiled[1]
 
 
+@pytest.mark.slow  # alone: attacks on one model after another are no retracing
 def test_attacks_on_many_kinds_warn_of_nothing(pixels_model, softmax_net, net, digits, caplog):
     X, y = digits[2][:4], digits[3][:4]
     for model in (pixels_model, net, softmax_net):

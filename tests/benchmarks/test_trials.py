@@ -24,6 +24,7 @@ def test_damaged_models_bundles_studies_and_feature_maps(monkeypatch: pytest.Mon
     assert_none_failed(damaged.run(200, seed=1))
 
 
+@pytest.mark.slow  # more of them; tests/pools reads one of each kind
 def test_tables_and_images_that_other_programs_wrote() -> None:
     assert_none_failed(tables.run(24, seed=1))
 

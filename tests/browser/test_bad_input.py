@@ -40,7 +40,10 @@ def window(profile: Any) -> Iterator[Any]:
     window.close()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",  # of the others tests/pools/tables checks the sentences
+    [pytest.param(case, marks=[pytest.mark.slow] * (case not in ("ragged", "binary"))) for case in CASES],
+)
 def test_a_bad_file_is_told_and_the_server_stays_up(window: Any, server: Server, case: str) -> None:
     page = window
     upload(page, server, CASES[case])

@@ -61,7 +61,8 @@ def test_a_note_leaves_a_badge_and_escape_a_draft(page: Any, server: Server, let
     page.locator(".desk .marks", has_text="note").wait_for()
 
 
-@pytest.mark.parametrize("width", [1024, pytest.param(1280, marks=pytest.mark.slow)])
+@pytest.mark.slow  # alone: long names at the desk
+@pytest.mark.parametrize("width", [1024, 1280])
 def test_class_names_are_whole_and_what_stands_below_keeps_its_place(
     page: Any, server: Server, letters: str, width: int
 ) -> None:

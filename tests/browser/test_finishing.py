@@ -41,6 +41,7 @@ def test_after_the_last_check_the_page_has_its_keys_back(page: Any, server: Serv
             str(path),
             pool_options={"columns": {"id": "id", "text": "text"}},
             classes=list(SAID),
+            classifier="logistic-regression",
             evaluation_share=0.0,
             annotator="root",
             store=store,

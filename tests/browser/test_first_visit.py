@@ -70,6 +70,7 @@ def test_plotly_comes_with_the_first_figure_and_brings_no_little_file_again(
     assert not little(server, asked) & set(asked)
 
 
+@pytest.mark.slow  # alone: the order of the desk and Plotly
 def test_the_desk_comes_before_plotly_and_the_figure_below_it_after(
     newcomer: Any, own_server: Server
 ) -> None:
@@ -96,6 +97,7 @@ def test_the_desk_comes_before_plotly_and_the_figure_below_it_after(
     assert items < plotly
 
 
+@pytest.mark.slow  # alone: an older browser
 def test_a_browser_without_import_maps_asks_for_each(newcomer: Any, server: Server) -> None:
     asked = scripts(newcomer)
     newcomer.add_init_script("HTMLScriptElement.supports = () => false")

@@ -155,6 +155,7 @@ def test_every_fast_key_is_stored_once_on_the_item_that_was_on_screen(page: Any,
     assert sorted(table[["id", "label"]].to_numpy().tolist()) == sorted(struck)
 
 
+@pytest.mark.slow  # alone: what a press costs before the next frame
 def test_the_keys_own_task_draws_the_item_and_nothing_else(page: Any, server: Server) -> None:
     start_digits(page, server)
     before, now, after = page.evaluate(

@@ -40,40 +40,33 @@ CUT = """() => { const found = [];
   return found; }"""
 
 
-@pytest.fixture(scope="module")
-def many(server: Server) -> dict[str, str]:
-    """Projects of texts whose classes have names of many words: few of them, and too many for buttons."""
-    folder = server.home / "named"
-    folder.mkdir(exist_ok=True)
-    made = {}
-    for called, names in (
-        ("many", [f"{a} {b}" for a in TOPICS for b in TROUBLES]),
-        ("few", ["internationalisation of a counterparty", "cash", "card payment not recognised"]),
-    ):
-        path = folder / f"{called}.csv"
-        lines = [f'"About {names[i % len(names)]}, number {i}",{names[i % len(names)]}' for i in range(120)]
-        path.write_text("text,intent\n" + "\n".join(lines) + "\n", encoding="utf-8")
-        with store_of(server) as store:
-            session = Session.create(
-                str(path),
-                pool_options={"columns": {"text": "text", "intent": "class"}},
-                store=store,
-                classifier="logistic-regression",
-                annotator="root",
-                early_share=0.0,
-            )
-            truth = session.pool.truth
-            assert truth is not None
-            for item in session.pool.trainable[:60].tolist():
-                session.items.label(item, session.classes[int(truth[item])])
-            session.refit()
-            made[called] = session.id
-    return made
+# names of many words: few of them, and too many for buttons
+NAMES = {
+    "many": [f"{a} {b}" for a in TOPICS for b in TROUBLES],
+    "few": ["internationalisation of a counterparty", "cash", "card payment not recognised"],
+}
 
 
 @pytest.mark.parametrize("which", [pytest.param("many", marks=pytest.mark.slow), "few"])
-def test_no_name_is_cut_inside_a_word(page: Any, server: Server, many: dict[str, str], which: str) -> None:
-    visit(page, f"{server.url}/label?project={many[which]}")
+def test_no_name_is_cut_inside_a_word(page: Any, server: Server, which: str) -> None:
+    names, path = NAMES[which], server.home / f"{which}.csv"
+    lines = [f'"About {names[i % len(names)]}, number {i}",{names[i % len(names)]}' for i in range(120)]
+    path.write_text("text,intent\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    with store_of(server) as store:
+        session = Session.create(
+            str(path),
+            pool_options={"columns": {"text": "text", "intent": "class"}},
+            store=store,
+            classifier="logistic-regression",
+            annotator="root",
+            early_share=0.0,
+        )
+        truth = session.pool.truth
+        assert truth is not None
+        for item in session.pool.trainable[:60].tolist():
+            session.items.label(item, session.classes[int(truth[item])])
+        session.refit()
+    visit(page, f"{server.url}/label?project={session.id}")
     at_the_desk(page)
     page.wait_for_selector(".desk .guess .name")
     page.wait_for_selector(".desk .near figcaption")
@@ -134,7 +127,9 @@ def test_a_second_browser_is_asked_for_a_name(browser: Any, page: Any, server: S
     settled(page)
 
 
-@pytest.mark.parametrize("width", [1024, 1280, 1500])
+@pytest.mark.parametrize(
+    "width", [1024, *(pytest.param(width, marks=pytest.mark.slow) for width in (1280, 1500))]
+)
 def test_a_row_beside_its_plane_is_not_cut(page: Any, server: Server, width: int) -> None:
     path = server.home / "waves.csv"
     lines = [f"{(i * 37 % 100) / 7:.3f},{(i * 53 % 100) / 9:.3f}" for i in range(100)]

@@ -13,6 +13,7 @@ from tests.browser.homes import answered
 from workbench.client import Client, RefusedError
 
 
+@pytest.mark.slow  # a key made by mouse; app/programs has the rest
 def test_a_key_of_the_page_opens_the_project_to_a_program(page: Any, server: Server) -> None:
     project = answered(server, "iris", 9, classifier="logistic-regression", policy="margin")
     visit(page, server.url)

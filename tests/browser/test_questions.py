@@ -143,6 +143,7 @@ def test_earlier_answers_a_new_class_and_a_grid_over_all_questions(page: Any, se
         assert lamp.state.n_labelled == before + n - 1 and topic.state.n_labelled == 1
 
 
+@pytest.mark.slow  # alone: a row with more classes than buttons
 def test_a_row_answered_in_part_says_how_many_are_open_beside_77_classes(page: Any, server: Server) -> None:
     with store_of(server) as store:
         places = [f"place {n}" for n in range(77)]
@@ -288,6 +289,7 @@ def test_a_question_is_added_on_the_data_page(page: Any, server: Server) -> None
         )
 
 
+@pytest.mark.slow  # as many switches as there are keys; above, one beside a question
 def test_twenty_switches_are_confirmed_together(page: Any, server: Server) -> None:
     names = [
         f"about {word}" for word in ["lamps", "chairs", "shelves", "mirrors", "colours", "orders", "dates"]

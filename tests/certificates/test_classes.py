@@ -10,11 +10,11 @@ from workbench.errors import InputError
 def test_intervals_of_classes_hold_together() -> None:
     rng = np.random.default_rng(1)
     names = ["a", "b", "c"]
-    size, confidence, missed = 600, 0.8, 0
+    size, confidence, missed = 240, 0.8, 0
     for _ in range(40):
         said = rng.choice(3, size=size, p=[0.6, 0.3, 0.1])
         truth = np.where(rng.random(size) < 0.1, rng.choice(3, size=size), said)
-        order = rng.permutation(size)[:250]
+        order = rng.permutation(size)[:100]
         found = by_class(
             [names[c] for c in said[order]],
             [names[c] for c in truth[order]],

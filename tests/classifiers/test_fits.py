@@ -1,6 +1,7 @@
 """A fit is a value: whole or none, the same from the same, and compiled once."""
 
 import contextlib
+import copy
 import gc
 import pickle
 import sys
@@ -169,8 +170,9 @@ def test_options_set_between_warm_fits_count(name):
     """As in a fit that starts cold, to the bit: a warm start goes on only from the same model."""
     X, codes = blobs(30)
     options = {key: value for key, value in OTHER.items() if key in make(name).get_params()}
+    first = make(name, **warm(name)).fit(X[:27], codes[:27])
     for key, value in options.items():
-        model = make(name, **warm(name)).fit(X[:27], codes[:27])
+        model = copy.deepcopy(first)
         if key in ("epsilon", "likelihood") and name.startswith("svgp"):
             continue  # the name says them
         cold = make(name, **{key: value}).fit(X, codes)
@@ -239,7 +241,10 @@ def test_no_text_of_a_state_names_code(name, tmp_path, monkeypatch):
 KERNELS_OF_ONES_OWN = [name for name in NAMES if name not in COMPILED and "kernel" in make(name).get_params()]
 
 
-@pytest.mark.parametrize("name", KERNELS_OF_ONES_OWN)
+@pytest.mark.parametrize(
+    "name",  # the others follow the one that compiles least
+    [pytest.param(name, marks=[pytest.mark.slow] * (name != "svgp-softmax")) for name in KERNELS_OF_ONES_OWN],
+)
 def test_a_kernel_of_ones_own_is_copied_at_the_border(name, traces):
     import gpflow
 

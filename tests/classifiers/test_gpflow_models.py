@@ -28,8 +28,12 @@ def blobs(n, seed=0):
     return 2.0 * np.eye(3, 2)[codes] + 0.6 * rng.standard_normal((n, 2)), codes
 
 
+# those that compile long: svgp-softmax is of the same class, and test_wasserstein.py checks its latents
+LONG = ("svgp-heaviside", "svgp-robust-max", "wasserstein")
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "svgp-heaviside")) for name in FAMILIES]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in FAMILIES]
 )
 def test_the_gpflow_model_has_the_predictors_latents(name):
     X, codes = blobs(45)

@@ -161,8 +161,12 @@ def test_a_warm_start_with_a_guess_reaches_the_cold_fit():
     "options",
     [
         {"solver": "natural-gradient", "choice": "fixed", "epochs": 10},
-        {"solver": "adam", "choice": "fixed", "epochs": 30, "learning_rate": 0.05},
-        {"hyperparameters": "map", "choice": "fixed"},
+        pytest.param(  # alone: another optimiser of the same objective
+            {"solver": "adam", "choice": "fixed", "epochs": 30, "learning_rate": 0.05}, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            {"hyperparameters": "map", "choice": "fixed"}, marks=pytest.mark.slow
+        ),  # alone: a learnt kernel
         {"calibration": "cross-validated", "choice": "fixed", "dtype": "float32"},
     ],
 )

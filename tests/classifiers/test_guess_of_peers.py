@@ -99,7 +99,10 @@ def test_a_class_without_labels_can_be_foretold(name):
     assert without < 0.1 and share > without + (0.0 if "robust" in name else 0.3)
 
 
-@pytest.mark.parametrize("name", ["svgp-softmax", "logistic-softmax"])
+@pytest.mark.parametrize(
+    "name",
+    ["svgp-softmax", pytest.param("logistic-softmax", marks=pytest.mark.slow)],  # another likelihood
+)
 def test_the_fit_is_that_of_a_gpflow_model_with_the_mean_as_its_mean_function(name):
     import gpflow
     import tensorflow as tf

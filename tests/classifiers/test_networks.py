@@ -77,16 +77,16 @@ def test_a_labelling_round_refits_the_head_alone(digits):
 
 def test_retraining_can_be_left_to_the_person(digits):
     X, y = digits[:2]
-    model = LargeMarginNetClassifier(warm_start=True, retrain_growth=None, **QUICK_NET).fit(X[:100], y[:100])
+    model = LargeMarginNetClassifier(warm_start=True, retrain_growth=None, **QUICK_NET).fit(X[:50], y[:50])
     weights = model.weights_
-    assert model.fit(X[:400], y[:400]).weights_ is weights
+    assert model.fit(X[:200], y[:200]).weights_ is weights
 
 
 def test_a_saved_model_continues_as_the_living_one(digits):
     X, y = digits[:2]
-    living = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(X[:200], y[:200])
+    living = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(X[:60], y[:60])
     saved = clone(living).set_state(living.get_state())
-    for rows in (205, 210):
+    for rows in (62, 64):
         living.fit(X[:rows], y[:rows])
         saved.fit(X[:rows], y[:rows])
     assert (living.predict_proba(digits[2]) == saved.predict_proba(digits[2])).all()
@@ -133,7 +133,7 @@ def test_a_callback_stops_and_leaves_a_usable_model(digits):
 
 
 def test_temperature_is_set_on_labels_that_a_fit_did_not_see(digits, monkeypatch):
-    X, y = digits[:2]
+    X, y = digits[0][:200], digits[1][:200]
     rows_seen = []
     train = network_training.train_joint
 
@@ -144,20 +144,21 @@ def test_temperature_is_set_on_labels_that_a_fit_did_not_see(digits, monkeypatch
     monkeypatch.setattr(network_training, "train_joint", spy)
     by_halves = LargeMarginNetClassifier(**QUICK_NET).fit(X, y)
     LargeMarginNetClassifier(calibration="leave-one-out", **QUICK_NET).fit(X, y)
-    monkeypatch.setattr(networks, "HELD_OUT_FROM", 800)
+    monkeypatch.setattr(networks, "HELD_OUT_FROM", 200)
     model = LargeMarginNetClassifier(**QUICK_NET).fit(X, y)
-    assert rows_seen == [800, 400, 400, 800, 760]
-    assert model.head_.n_rows_ == by_halves.head_.n_rows_ == 800 and min(model.beta_, by_halves.beta_) > 0
+    assert rows_seen == [200, 100, 100, 200, 190]
+    assert model.head_.n_rows_ == by_halves.head_.n_rows_ == 200 and min(model.beta_, by_halves.beta_) > 0
 
 
 def test_features_are_computed_once_for_the_same_rows(digits, monkeypatch):
-    model = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(*digits[:2])
+    X, y = digits[0][:200], digits[1][:200]
+    model = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(X, y)
     monkeypatch.setattr(networks, "_FEATURES", Cache(1 << 24, np.size))
     calls = []
     compute = network_training.features_of
     monkeypatch.setattr(network_training, "features_of", lambda *a: calls.append(len(a[-1])) or compute(*a))
     model.predict(digits[2])
-    model.fit(digits[0][:790], digits[1][:790]).predict(digits[2].copy())
+    model.fit(X[:198], y[:198]).predict(digits[2].copy())
     # a session restores a new estimator each round
     clone(model).set_state(model.get_state()).predict(digits[2])
     assert calls.count(400) == 1
@@ -221,7 +222,10 @@ def test_there_are_no_features_without_labels():
         model.network_features(np.zeros((2, 4)))
 
 
-@pytest.mark.parametrize("kind", [LargeMarginNetClassifier, SoftmaxNetClassifier])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(LargeMarginNetClassifier, marks=pytest.mark.slow), SoftmaxNetClassifier],  # the longer one
+)
 def test_labels_at_random_leave_a_network_in_doubt(kind):
     """Nothing can be learnt: probabilities are near chance, and the temperature changes no class."""
     rng = np.random.default_rng(3)

@@ -151,6 +151,7 @@ def test_other_ways_to_train(fitted):
     assert float(both.gpflow_model_.elbo(data)) == pytest.approx(both.objective_, rel=1e-8)
 
 
+@pytest.mark.slow  # alone: "papers" is Adam with the papers' steps
 def test_the_papers_training_is_adam_in_small_steps():
     a, _, ya, _ = split(load_iris)
     model = SVGPClassifier(optimizer="papers", max_iter=30, batch_size=50, random_state=0).fit(a, ya)
@@ -174,6 +175,7 @@ def test_kernels_by_name_and_by_object():
         np.testing.assert_allclose(m.predict_latent(b).mean, mean.numpy(), atol=1e-10)
 
 
+@pytest.mark.slow  # alone: a float32 fit that breaks down says so
 def test_an_objective_that_is_no_number_is_an_error():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(InputError, match=r"objective that is no number .*float64"):

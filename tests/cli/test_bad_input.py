@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -164,25 +166,35 @@ def test_a_home_that_cannot_be_is_one_sentence(
 
 @pytest.mark.parametrize("limit", [0, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_a_full_disk_is_one_sentence_and_nothing_half_is_left(
-    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A limit on the size of files stands for the disk: some files can be written, some cannot."""
     resource = pytest.importorskip("resource")
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "full"))
+    command = ("run", *FAST, "--budget", 2, "--out", tmp_path / "out", "-q")
 
-    def small() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    @contextmanager
+    def small() -> Iterator[None]:
+        before, most = (
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+            resource.getrlimit(resource.RLIMIT_FSIZE),
+        )
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, most)
+            signal.signal(signal.SIGXFSZ, before)
 
-    home = dict(os.environ, WORKBENCH_HOME=str(tmp_path / "full"))
-    listed = process("projects", env=home, preexec_fn=small)
-    assert listed.returncode == 2 and "Traceback" not in listed.stderr, listed.stderr
-    assert listed.stderr.count("\n") == 1
-    ran = process("run", *FAST, "--budget", 2, "--out", tmp_path / "out", "-q", preexec_fn=small)
+    with small():
+        message = refused(capsys, "projects")
+        code = call(*command)
+    assert message.count("\n") == 1
+    err = capsys.readouterr().err
     if limit == 0:
-        assert ran.returncode == 2 and ("Make room" in ran.stderr or "cannot be written" in ran.stderr)
+        assert code == 2 and ("Make room" in err or "cannot be written" in err)
     # with room again the same commands work: what was cut short does not stand in the way
-    assert call("run", *FAST, "--budget", 2, "--out", tmp_path / "out", "-q") == 0
-    monkeypatch.setenv("WORKBENCH_HOME", home["WORKBENCH_HOME"])
+    assert call(*command) == 0
     assert call("projects") == 0
 
 

@@ -21,7 +21,7 @@ def test_ctrl_c_is_130_with_a_sentence(
 
 
 def test_a_reader_of_a_pipe_that_has_seen_enough_is_no_fault() -> None:
-    command = [sys.executable, "-c", "from workbench.cli import main; main(['reproduce', '--list'])"]
+    command = [sys.executable, "-c", "from workbench.cli import main; main(['pools'])"]  # loads nothing
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()

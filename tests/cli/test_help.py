@@ -128,6 +128,7 @@ def test_values_of_settings() -> None:
             parse_settings(wrong)
 
 
+@pytest.mark.slow  # alone: the fit of `workbench doctor`, in a process of its own
 def test_doctor_fits_and_finds(capsys: pytest.CaptureFixture[str], home: Path) -> None:
     assert call("doctor") == 0
     out = capsys.readouterr().out

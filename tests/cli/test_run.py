@@ -104,6 +104,24 @@ def killed(arguments: list[str], out: Path, after: int) -> None:
     assert (out / ".partial" / "rounds.jsonl").read_bytes().count(b"\n") > 1
 
 
+def test_a_stopped_run_is_finished_by_the_same_command_with_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    arguments = ["run", *FAST[:-1], PAUSING, "--budget", "12", "--seed", "2"]
+    assert call(*arguments, "--out", tmp_path / "a") == 0
+    monkeypatch.setenv("PAUSE_AT", "8")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(readline=stop))
+    assert call(*arguments, "--out", tmp_path / "b") == 130
+    assert not (tmp_path / "b" / "run.json").exists()
+    monkeypatch.undo()
+    assert call(*arguments, "--out", tmp_path / "b") == 0
+    assert_same(tmp_path / "a", tmp_path / "b")
+
+
+@pytest.mark.slow  # a process that is killed instead; studies/test_runner.py ends runs anywhere in this one
 def test_a_killed_run_is_finished_by_the_same_command_with_the_same_bytes(tmp_path: Path) -> None:
     arguments = ["run", *FAST[:-1], PAUSING, "--budget", "12", "--seed", "2"]
     assert call(*arguments, "--out", tmp_path / "a") == 0

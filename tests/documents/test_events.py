@@ -49,6 +49,7 @@ def test_a_document_that_is_nested_too_deeply_is_one_sentence() -> None:
         checked(Reference, {"name": "a", "options": deep}, "It")
 
 
+@pytest.mark.slow  # a mutation of each; the schemas above, test_doors.py and test_trust.py name the kinds
 def test_some_mutations_of_every_document() -> None:
     """The trial of docs/reliability.md, shortened."""
     row = bundles.run(1, seed=3)

@@ -361,17 +361,24 @@ def test_posterior_parts_agree():
     assert q.precision[0] @ q.mean[:, 0] == pytest.approx(q.linear[0], abs=1e-8)
 
 
-def test_many_likelihoods_in_a_process_are_no_retracing(monkeypatch):
+@pytest.mark.parametrize(
+    "method",
+    ["penalty", *(pytest.param(name, marks=pytest.mark.slow) for name in ("sums", "sites", "scheduled"))],
+)
+def test_many_likelihoods_in_a_process_are_no_retracing(monkeypatch, method):
     """Protects against TensorFlow's warning: it counts traces of a method over all objects that have it."""
     said = []
     monkeypatch.setattr(tf.get_logger(), "handle", lambda record: said.append(record.getMessage()))
     block = Block.of(np.ones((4, 2)), np.ones(4), np.ones((4, 3)))
     state = State.prior(2, 3, 0.0)
     plan = Plan(np.zeros((1, 2), np.int32), np.zeros((1, 3), np.int32), np.float64(1.0))
+    mean = ZERO_MEAN.tensors(np.dtype(np.float64))
+    arguments = {
+        "sums": (block, state),
+        "sites": (block, state),
+        "penalty": (state, mean),
+        "scheduled": (block, state, plan, np.ones(1), mean),
+    }
     for _ in range(6):
-        run = Compiled(BayesianSVM(3), tf.float64)
-        run.sums(block, state)
-        run.sites(block, state)
-        run.penalty(state, ZERO_MEAN.tensors(np.dtype(np.float64)))
-        run.scheduled(block, state, plan, np.ones(1), ZERO_MEAN.tensors(np.dtype(np.float64)))
+        getattr(Compiled(BayesianSVM(3), tf.float64), method)(*arguments[method])
     assert not [line for line in said if "retracing" in line]

@@ -200,7 +200,7 @@ def test_excel_gets_long_numbers_whole_and_refuses_what_it_cannot_hold(
     with pytest.raises(InputError, match="holds 32,767 characters, and one text has 40,000"):
         export_labels(session, "xlsx", "everything")
     wide = tmp_path / "wide.npz"
-    np.savez(wide, features=np.random.default_rng(0).normal(size=(30, 16_400)))
+    np.savez(wide, features=np.random.default_rng(0).normal(size=(12, 16_400)))
     session = start(str(wide), classes=["a", "b"])
     session.items.label(int(session.pool.trainable[0]), "a")
     with pytest.raises(InputError, match="has 16,384 columns"):

@@ -85,7 +85,10 @@ def test_a_pool_that_begins_with_nothing_saves_none(tmp_path):
     assert not (tmp_path / "run" / "model" / "guess.json").exists()
 
 
-@pytest.mark.parametrize("features", [None, ENCODER, f"pieces+{ENCODER}"])
+@pytest.mark.parametrize(
+    "features",
+    [None, ENCODER, pytest.param(f"pieces+{ENCODER}", marks=pytest.mark.slow)],  # both of them together
+)
 def test_the_texts_of_new_rows_stand_in_the_column_where_the_pool_has_them(
     tmp_path, monkeypatch, made, features
 ):

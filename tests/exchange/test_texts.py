@@ -89,10 +89,22 @@ def test_numbers_and_empty_cells() -> None:
     assert csv_text(["a"], [[None], ["x"]]) == 'a\n""\nx\n'
 
 
-def test_every_format_and_place_with_some_of_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "NASTY", ("=1+1\r=2", "\ud800", "None"))
+@pytest.mark.parametrize(
+    ("texts", "places", "n"),
+    [
+        (("=1+1\r=2\ud800",), ("class", "id", "cell"), 70),
+        pytest.param(  # alone: each text by itself, and in the names of columns, notes and people
+            ("=1+1\r=2", "\ud800", "None"), exports.PLACES, 400, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_every_format_and_place_with_some_of_the_texts(
+    texts: tuple[str, ...], places: tuple[str, ...], n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "NASTY", texts)
+    monkeypatch.setattr(exports, "PLACES", places)
     row = exports.run(2_000, seed=0)
-    assert row.tried > 400 and row.failed == 0, "\n".join(row.failures)
+    assert row.tried > n and row.failed == 0, "\n".join(row.failures)
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco"])

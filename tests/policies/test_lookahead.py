@@ -128,7 +128,10 @@ def test_a_large_pool_is_judged_on_a_hundred_items_none_twice(monkeypatch: pytes
     assert len(set(judged[0].tolist())) == 100 and set(judged[0].tolist()) <= set(b.askable.tolist())
 
 
-@pytest.mark.parametrize("classifier", ["large-margin", "bayesian-svm"])
+@pytest.mark.parametrize(
+    "classifier",
+    ["large-margin", pytest.param("bayesian-svm", marks=pytest.mark.slow)],  # alone: one latent of two
+)
 def test_a_fitted_model_gives_its_covariances(classifier: str) -> None:
     g = np.random.default_rng(0)
     X = g.normal(size=(80, 2))

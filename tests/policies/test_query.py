@@ -126,7 +126,7 @@ def test_bald_is_the_mutual_information() -> None:
 @pytest.mark.parametrize(
     ("seed", "n", "means", "variances", "temperature"),
     [
-        (11, 1200, 1.0, (0.1, 2.0), 1.0),
+        (11, 600, 1.0, (0.1, 2.0), 1.0),
         *(
             pytest.param(3, 1800, 1.5, (0.3, 3.0), temperature, marks=pytest.mark.slow)
             for temperature in (1.0, 1.3)

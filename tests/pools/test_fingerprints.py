@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.errors import InputError
@@ -35,7 +35,6 @@ def test_images_of_bytes_hash_without_collisions():
     assert len(np.unique(fingerprint_rows(images))) == distinct
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # others may work beside
 @given(st.lists(st.text(), min_size=1, max_size=20))
 def test_texts_hash_by_content(texts):
     words = fingerprint_values(texts)

@@ -108,7 +108,8 @@ def test_few_labels_try_no_column():
 
 
 def test_a_saved_model_reads_the_column_of_new_rows(path, pool, tmp_path):
-    spec = RunSpec(pool=str(path), pool_options={"target": "topic"}, budget=45, initial="random", seed=1)
+    options = {"target": "topic"}
+    spec = RunSpec(pool=str(path), pool_options=options, budget=45, batch=5, initial="random", seed=1)
     rounds = list(simulate_spec(spec, pool))
     assert rounds[-1].neighbours == "column:department"
     write_run_bundle(tmp_path / "run", spec, pool, rounds, rounds[-1].state)
@@ -123,7 +124,13 @@ def test_a_saved_model_reads_the_column_of_new_rows(path, pool, tmp_path):
     assert "department" in (folder / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("department", ["other", "lab"], ids=["a value comes", "one value is left"])
+@pytest.mark.parametrize(
+    "department",
+    [
+        pytest.param("other", id="a value comes"),
+        pytest.param("lab", id="one value is left", marks=pytest.mark.slow),  # an edit of another kind
+    ],
+)
 def test_a_project_whose_column_was_edited_is_fitted_anew(tmp_path, store, department):
     rows = [row | {"id": f"i{i}"} for i, row in enumerate(_rows(240, True, 0))]
     truth = [row.pop("topic") for row in rows]

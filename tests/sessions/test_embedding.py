@@ -22,36 +22,44 @@ def groups(n, seed=0):
     return np.column_stack([wide, 3.0 * np.eye(3)[codes] + 0.2 * rng.normal(size=(n, 3))]), codes
 
 
-def test_it_keeps_more_neighbours_than_two_components_and_is_read_again(tmp_path):
-    X, _ = groups(240)
-    told = []
-    made = embedding.neighbour_map(pool_of(X), tmp_path, lambda share, words: told.append((share, words)))
+@pytest.fixture(scope="module")
+def mapped(tmp_path_factory):
+    """A map of 240 rows, the folder it is kept in, and what was told on the way."""
+    folder, told = tmp_path_factory.mktemp("maps"), []
+    X = groups(300)[0][:240]
+    made = embedding.neighbour_map(pool_of(X), folder, lambda share, words: told.append((share, words)))
+    return made, folder, told
+
+
+def test_it_keeps_more_neighbours_than_two_components_and_is_read_again(mapped):
+    X = groups(300)[0][:240]
+    made, folder, told = mapped
     assert made.points.shape == (240, 2) and np.isfinite(made.points).all()
     assert made.trust > made.trust_of_components + 0.05
     shares = [share for share, _ in told]
     assert shares == sorted(shares) and shares[0] > 0 and shares[-1] < 1 and len(shares) > 10
-    again = embedding.kept_map(pool_of(X), tmp_path)
+    again = embedding.kept_map(pool_of(X), folder)
     assert again is not None and np.array_equal(again.points, made.points) and again.trust == made.trust
     # the same items on other features are another map
-    assert embedding.kept_map(pool_of(X[:, ::-1]), tmp_path) is None
+    assert embedding.kept_map(pool_of(X[:, ::-1]), folder) is None
 
 
-def test_rows_are_placed_beside_those_near_them_and_a_pool_that_grew_is_laid_out_anew(tmp_path):
+def test_rows_are_placed_beside_those_near_them_and_a_pool_that_grew_is_laid_out_anew(mapped):
     X, _ = groups(300)
-    first = embedding.neighbour_map(pool_of(X[:240]), tmp_path)
+    first, folder, _ = mapped
     placed = first.place(X[240:])
     near = np.array([np.argsort(((X[:240] - row) ** 2).sum(axis=1))[:5] for row in X[240:]])
     gaps = np.linalg.norm(first.points[near].mean(axis=1) - placed, axis=1)
     assert np.median(gaps) < 0.25 * np.ptp(first.points)
     assert np.allclose(first.place(X[:5]), first.points[:5], atol=0.25 * np.ptp(first.points))
-    grown = embedding.neighbour_map(pool_of(X), tmp_path)
+    grown = embedding.neighbour_map(pool_of(X), folder)
     assert len(grown.points) == len(grown.landmarks) == 300
-    assert np.array_equal(embedding.kept_map(pool_of(X[:240]), tmp_path).points, first.points)
+    assert np.array_equal(embedding.kept_map(pool_of(X[:240]), folder).points, first.points)
 
 
-def test_new_rows_are_placed_by_their_exact_neighbours_alone(tmp_path, monkeypatch):
+def test_new_rows_are_placed_by_their_exact_neighbours_alone(mapped, monkeypatch):
     X, _ = groups(300)
-    first = embedding.neighbour_map(pool_of(X[:240]), tmp_path)
+    first, *_ = mapped
     near, far = embedding._Nearest(X[:240]).to_new(X[240:], 5, return_distances=True)[1:]
     apart = np.linalg.norm(X[240:, None] - X[None, :240], axis=2)
     assert np.allclose(np.sort(apart, axis=1)[:, :15], far, atol=1e-4)

@@ -29,7 +29,10 @@ def fitted(n: int, classifier: str = "large-margin", pool_name: str = "overlappi
         (60, "large-margin", "overlapping", {"kernel": "matern32"}),
         (60, "bayesian-svm", "breast-cancer", {}),  # one latent, two columns
         (60, "logistic-softmax", "wine", {}),
-        (60, "logistic-softmax", "wine", {"dtype": "float32", "variance": 1000.0}),
+        pytest.param(  # alone: in single precision, with a large variance
+            *(60, "logistic-softmax", "wine", {"dtype": "float32", "variance": 1000.0}),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_it_says_what_the_classifier_says(

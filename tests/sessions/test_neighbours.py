@@ -115,8 +115,8 @@ def test_other_classifiers_see_smoothed_features_too(name):
 def test_no_label_of_a_test_item_is_used(digits):
     wrong = np.array(digits.truth)
     wrong[digits.test.test] = (wrong[digits.test.test] + 3) % 10
-    one = list(simulate(digits, budget=12, seed=0))[-1]
-    two = list(simulate(replace(digits, truth=wrong), budget=12, seed=0))[-1]
+    one = list(simulate(digits, budget=12, batch=4, seed=0))[-1]
+    two = list(simulate(replace(digits, truth=wrong), budget=12, batch=4, seed=0))[-1]
     assert all(np.array_equal(one.state[name], two.state[name]) for name in one.state)
 
 

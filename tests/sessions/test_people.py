@@ -241,17 +241,18 @@ def test_a_change_over_time_is_told_where_it_is_more_than_chance_among_all_peopl
     assert set(drifts.values()) == {None}
 
 
-def test_a_hundred_people_and_the_command(capsys):
+@pytest.mark.parametrize("n", [20, pytest.param(100, marks=pytest.mark.slow)])  # alone: so many
+def test_many_people_and_the_command(capsys, n):
     session = project()
-    for k in range(100):
+    for k in range(n):
         mine = of(session, f"person {k:02}")
         for item in spread(session, 3):
             mine.items.label(item, session.pool.classes[session.pool.truth[item]])
     report = session.people.report()
-    assert len(report.people) == 100 and report.alpha is not None and report.alpha.kappa == 1.0
+    assert len(report.people) == n and report.alpha is not None and report.alpha.kappa == 1.0
     labelling.people(session.id)
     said = capsys.readouterr().out
-    assert "100 people, 3 items" in said and "person 99" in said
+    assert f"{n} people, 3 items" in said and f"person {n - 1}" in said
 
 
 def test_who_gives_second_opinions_costs_what_changed_since_the_last_one(monkeypatch):

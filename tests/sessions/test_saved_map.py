@@ -13,7 +13,7 @@ from workbench.store import Store
 def test_a_pool_that_grew_keeps_the_map_of_its_project(tmp_path):
     store = Store.open(f"sqlite:///{tmp_path / 'w.sqlite'}")
     texts, pictures = tmp_path / "q.csv", tmp_path / "p.zip"
-    texts.write_bytes(table(60))
+    texts.write_bytes(table(40))
     pictures.write_bytes(zipped(photos(20)))
     cases = {
         texts: {"text_column": "question", "target": "kind"},
@@ -24,7 +24,7 @@ def test_a_pool_that_grew_keeps_the_map_of_its_project(tmp_path):
             str(file), pool_options=options, classifier=FAKE, store=store, classes=("money", "weather")
         )
         before, columns = np.array(made.pool.features), made.pool.feature_map.columns
-        grown = table(90) if file is texts else zipped(photos(20) | {"z/new.png": photos(40)["level/31.jpg"]})
+        grown = table(60) if file is texts else zipped(photos(20) | {"z/new.png": photos(40)["level/31.jpg"]})
         file.write_bytes(grown)
         opened = Session.open(made.id, store=store)
         assert len(opened.pool) > len(made.pool)

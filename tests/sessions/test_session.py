@@ -27,7 +27,7 @@ def test_the_default_looks_for_a_declared_class_that_nobody_has_seen(start: Star
     session = start(uniform_share=0.0)
     oracle = ArrayOracle(session.pool)
     asked_by = {}
-    for _ in range(40):
+    for _ in range(20):
         missing = set(session.classes) - set(session.state.labels.values())
         fitted = session.model
         for ask in session.ask():
@@ -71,9 +71,9 @@ def test_what_is_recorded_is_what_chose_also_where_a_fit_comes_before_the_answer
 def test_the_loop_with_an_oracle_learns(start: Start) -> None:
     session = start()
     oracle = ArrayOracle(session.pool)
-    rounds = [step(session, oracle) for _ in range(25)]
+    rounds = [step(session, oracle) for _ in range(15)]
     done = [r for r in rounds if r is not None]
-    assert done[-1].n_labelled == 25 and done[-1].error < 0.2
+    assert done[-1].n_labelled == 15 and done[-1].error < 0.2
     assert [r.number for r in session.rounds] == list(range(len(done)))
     assert session.rounds[-1].error == done[-1].error
     assert not set(session.state.labels) & set(session.pool.test.test.tolist())  # type: ignore[union-attr]

@@ -64,6 +64,9 @@ anything = st.one_of(
 )
 START = [Event.class_added(key) for key in KEYS]
 
+# what people gave hangs on these: as many examples in make test
+ALL = settings(max_examples=100)
+
 
 def by(person: str, event: Event) -> Event:
     return replace(event, annotator=person)
@@ -102,6 +105,7 @@ def content(state: ProjectState) -> dict[str, Any]:
     return {name: getattr(state, name) for name in names} | {"labels": state.labels}
 
 
+@ALL
 @given(histories, people, undoable)
 def test_undo_takes_back_exactly_the_last_event(before: list[Event], person: str, event: Event) -> None:
     done = numbered([*before, by(person, event), by(person, Event.undo())])
@@ -109,6 +113,7 @@ def test_undo_takes_back_exactly_the_last_event(before: list[Event], person: str
     assert fold(done).redoable[person] == done[-2]
 
 
+@ALL
 @given(histories, people, st.integers(1, 6))
 def test_redo_undoes_undo(before: list[Event], person: str, n: int) -> None:
     start = fold(numbered(before))
@@ -132,6 +137,7 @@ def in_order(state: ProjectState) -> dict[str, Any]:
     } | {"each": [list(votes.items()) for votes in state.votes.values()]}
 
 
+@ALL
 @given(histories, st.lists(st.booleans(), min_size=25, max_size=25))
 def test_a_state_does_not_depend_on_when_it_was_looked_at(events: list[Event], looks: list[bool]) -> None:
     """Also as sequences: a round's digest and the order of its rows stand on that of the training set."""
@@ -199,6 +205,7 @@ def test_a_class_is_called_as_it_is_or_last_was_also_where_it_is_gone() -> None:
     assert [state.class_name(key) for key in ("a", "b", "c", "d", "")] == ["cats", "bees", "cats", "d", ""]
 
 
+@ALL
 @given(histories)
 def test_undoing_leaves_what_the_standing_events_alone_would_give(events: list[Event]) -> None:
     """Also the order of classes and of items, on which a fit depends to the last digit."""
@@ -214,6 +221,7 @@ def test_undoing_leaves_what_the_standing_events_alone_would_give(events: list[E
         assert list(getattr(state, name).items()) == list(getattr(wanted, name).items()), name
 
 
+@ALL
 @given(histories)
 def test_a_state_does_not_change_under_its_holder(events: list[Event]) -> None:
     everything = numbered(events)
@@ -226,6 +234,7 @@ def test_a_state_does_not_change_under_its_holder(events: list[Event]) -> None:
         assert state == fold(everything[:n])
 
 
+@ALL
 @given(histories, people)
 def test_an_undo_that_names_another_event_takes_nothing(before: list[Event], person: str) -> None:
     state = fold(numbered(before))
@@ -237,6 +246,7 @@ def test_an_undo_that_names_another_event_takes_nothing(before: list[Event], per
         assert content(named) == content(fold(numbered([*before, by(person, Event.undo())])))
 
 
+@ALL
 @given(histories, people)
 def test_undo_and_redo_with_nothing_to_do_change_nothing(before: list[Event], person: str) -> None:
     state = fold(numbered(before))
@@ -246,6 +256,7 @@ def test_undo_and_redo_with_nothing_to_do_change_nothing(before: list[Event], pe
         assert content(fold(numbered([*before, by(person, Event.redo())]))) == content(state)
 
 
+@ALL
 @given(histories, people)
 def test_nobody_undoes_what_others_did(before: list[Event], person: str) -> None:
     others = numbered([e for e in before if e.annotator != person])
@@ -254,6 +265,7 @@ def test_nobody_undoes_what_others_did(before: list[Event], person: str) -> None
     assert person not in state.undoable
 
 
+@ALL
 @given(histories)
 def test_one_at_a_time_is_all_at_once(events: list[Event]) -> None:
     folder = EventFold()
@@ -262,6 +274,7 @@ def test_one_at_a_time_is_all_at_once(events: list[Event]) -> None:
         assert folder.state() == fold(numbered(events)[: i + 1])
 
 
+@ALL
 @given(histories)
 def test_every_label_has_a_standing_class_and_a_code(events: list[Event]) -> None:
     state = fold(numbered(events))

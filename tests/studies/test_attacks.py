@@ -20,12 +20,12 @@ def test_strengths_may_be_any_sequence_and_are_kept_as_one_kind(strengths):
 
 @pytest.fixture(scope="module")
 def outcome():
-    spec = AttackSpec(n_train=400, n_test=80, strengths=(0.0, 0.2), steps=5)
-    return attack_experiment(spec)
+    return attack_experiment(AttackSpec(n_train=60, n_test=50, strengths=(0.0, 0.2), steps=5))
 
 
 @pytest.mark.slow  # alone: attacks on a fitted model, whole
-def test_an_experiment_fits_attacks_and_keeps_examples(outcome):
+def test_an_experiment_fits_attacks_and_keeps_examples():
+    outcome = attack_experiment(AttackSpec(n_train=400, n_test=80, strengths=(0.0, 0.2), steps=5))
     result = outcome.robustness
     assert outcome.image_shape == (8, 8) and outcome.n_train == 400
     assert outcome.clean_accuracy > 0.85 > result.accuracy[result.attacks.index("fgsm"), 1]
@@ -36,6 +36,7 @@ def test_an_experiment_fits_attacks_and_keeps_examples(outcome):
     np.testing.assert_allclose(kept.latent.mean[0, 0], kept.clean_latent.mean, atol=1e-4)
 
 
+@pytest.mark.slow  # the whole experiment twice; attacks/test_detection.py measures twice
 def test_same_spec_same_outcome(outcome):
     again = attack_experiment(outcome.spec)
     np.testing.assert_allclose(again.robustness.scores, outcome.robustness.scores, atol=1e-6)

@@ -48,6 +48,7 @@ def test_the_oracle_is_calibrated_within_its_interval() -> None:
     assert p.sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.slow  # alone: how sure the lesson's robust-max is
 def test_robust_max_is_as_right_but_far_surer() -> None:
     robust, soft = c.scores_of("robust-max", 0.5, 0), c.scores_of("logistic-softmax", 0.5, 0)
     assert abs(robust.error - soft.error) < 0.03

@@ -210,6 +210,7 @@ def test_comments_are_learnt_from_90_labels_whatever_stands_beside_them(tmp_path
     assert mean_error(comments, 90, tmp_path) <= 0.05
 
 
+@pytest.mark.slow  # alone: the default finds a rare class in people's data
 @pytest.mark.parametrize("often", AT_ONCE)
 def test_rare_customers_are_among_the_first_100_questions(often: tuple[int, int]) -> None:
     seeds, batch = often

@@ -225,7 +225,9 @@ def test_a_classifier_that_fails_leaves_the_rest_of_a_study_standing(tmp_path: P
     assert len(failed) == 4 and {r.message for r in failed} == {"ArithmeticError: no root"}
 
 
-@pytest.mark.parametrize("where", ["here", "there"])
+@pytest.mark.parametrize(
+    "where", ["here", pytest.param("there", marks=pytest.mark.slow)]
+)  # alone: on workers
 def test_told_to_stop_a_study_stops_and_can_go_on(
     whole: Path, tmp_path: Path, scheduler: str, where: str
 ) -> None:

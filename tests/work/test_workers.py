@@ -24,7 +24,9 @@ def telling(stopped: Callable[..., bool], mark: str) -> Iterator[tuple[int, int]
     yield 0, dying_once(mark)
 
 
-@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize(
+    "streams", [pytest.param(False, marks=pytest.mark.slow), True]
+)  # alone: values at once
 def test_a_worker_that_takes_long_to_come_back_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: bool
 ) -> None:

@@ -98,9 +98,17 @@ def test_a_process_that_dies_is_told_and_the_work_begun_again(
     assert found.status == "finished" and found.rows() == plain.rows()
     # rounds that the first attempt told are told once
     assert len(rounds) == len(set(rounds))
+
+
+@pytest.mark.slow  # twice; sessions/test_fit_process.py ends a process at each call
+def test_a_process_that_dies_again_and_again_is_an_error(
+    home: Path, companion: Companion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_TEST_DEATHS", str(home / "left"))
+    given = spec(DYING, options={"spared": 5})
     (home / "left").write_text("9", encoding="utf-8")
     with pytest.raises(InputError, match="ended with 9, 2 times"):
-        compared(job, "dies again", given, companion, hear)
+        compared(Job("a", "b", "Comparison"), "dies again", given, companion, lambda news: None)
 
 
 def test_a_comparison_that_is_cancelled_in_a_fit_ends_and_goes_on_later(
@@ -175,30 +183,35 @@ def test_the_model_of_a_round_is_fitted_beside_and_read_here(
         one().end()
 
 
-def test_cards_need_no_classifier_of_a_fit_that_was_made_beside(home: Path, companion: Companion) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    ["logistic-regression", pytest.param("large-margin", marks=pytest.mark.slow)],  # alone: with the engine
+)
+def test_cards_need_no_classifier_of_a_fit_that_was_made_beside(
+    home: Path, companion: Companion, kind: str
+) -> None:
     """Cards come with the fit; the classifier is made where somebody looks at more."""
-    for kind in ("logistic-regression", "large-margin"):
-        session = labelled(Session.create("iris", classifier=kind, policy="margin", annotator="ann"))
-        assert refit_in_process(session, companion, ready=partial(explanations.prepare, session))
-        model = session.model
-        assert model is not None
-        for ask in session.ask(3):
-            reason = explanations.why(session, ask)
-            assert ask.role != "policy" or (reason.rank >= 1 and np.isfinite(reason.utility))
-            assert explanations.nearest_labelled(session, ask.item)
-            cards.card([session], ItemAsk(ask.item, {session.question_name: ask}), "{item}")
-        assert "estimator" not in model.__dict__, kind
-        values, looked = explanations.utilities_now(session, model, "margin")
-        made = model.estimator
-        assert model.estimator is made
-        np.testing.assert_allclose(model.probabilities, made.predict_proba(model.features), atol=1e-6)
-        assert model.has_latent == protocols.supports_latent(made)
-        own = protocols.geometry_of(made)
-        assert model.geometry is not None and own is not None
-        for name, array in own.to_arrays().items():
-            np.testing.assert_array_equal(model.geometry.to_arrays()[name], array)
-        assert looked is None
-        np.testing.assert_allclose(values, insight.utilities_or_none(model, "margin"), atol=1e-6)
+    session = labelled(Session.create("iris", classifier=kind, policy="margin", annotator="ann"))
+    assert refit_in_process(session, companion, ready=partial(explanations.prepare, session))
+    model = session.model
+    assert model is not None
+    for ask in session.ask(3):
+        reason = explanations.why(session, ask)
+        assert ask.role != "policy" or (reason.rank >= 1 and np.isfinite(reason.utility))
+        assert explanations.nearest_labelled(session, ask.item)
+        cards.card([session], ItemAsk(ask.item, {session.question_name: ask}), "{item}")
+    assert "estimator" not in model.__dict__, kind
+    values, looked = explanations.utilities_now(session, model, "margin")
+    made = model.estimator
+    assert model.estimator is made
+    np.testing.assert_allclose(model.probabilities, made.predict_proba(model.features), atol=1e-6)
+    assert model.has_latent == protocols.supports_latent(made)
+    own = protocols.geometry_of(made)
+    assert model.geometry is not None and own is not None
+    for name, array in own.to_arrays().items():
+        np.testing.assert_array_equal(model.geometry.to_arrays()[name], array)
+    assert looked is None
+    np.testing.assert_allclose(values, insight.utilities_or_none(model, "margin"), atol=1e-6)
 
 
 @pytest.mark.slow  # TensorFlow is imported three times

@@ -335,7 +335,7 @@ def test_where_no_fit_can_come_any_more_the_page_says_so(home: Path, tmp_path: P
         "equal rows",
         pytest.param("500 features", marks=pytest.mark.slow),
         pytest.param("200 classes", marks=pytest.mark.slow),
-        "texts",
+        pytest.param("texts", marks=pytest.mark.slow),  # alone: a map of few texts
     ],
 )
 def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: str) -> None:

@@ -125,12 +125,12 @@ def test_a_pool_that_grew_costs_only_its_new_items(kept, monkeypatch):
 def test_photos_are_told_while_they_are_read_and_copies_may_lie_on_disk(monkeypatch):
     from workbench.pools.images import photos as reading
 
-    whole = load_pool(zipped(photos()), file_name="bars.zip", features="shapes")
+    whole = load_pool(zipped(photos(12)), file_name="bars.zip", features="shapes")
     monkeypatch.setattr(reading, "_COPIES_BYTES", 100)
-    monkeypatch.setattr(reading, "_TOLD", 10)
+    monkeypatch.setattr(reading, "_TOLD", 3)
     said = []
     with progress.watched(lambda fraction, message: said.append((fraction, message))):
-        pool = load_pool(zipped(photos()), file_name="bars.zip", features="shapes")
+        pool = load_pool(zipped(photos(12)), file_name="bars.zip", features="shapes")
     np.testing.assert_array_equal(pool.features, whole.features)
-    assert "Reading the photos: 10 of 40" in [message for _, message in said]
+    assert "Reading the photos: 3 of 12" in [message for _, message in said]
     assert [fraction for fraction, _ in said] == sorted(fraction for fraction, _ in said)

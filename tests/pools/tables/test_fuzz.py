@@ -32,7 +32,7 @@ OPTIONS = st.fixed_dictionaries(
         "id_column": st.sampled_from([None, "auto", "x", "x2"]),
     },
 )
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=3 * settings().max_examples // 2, suppress_health_check=list(HealthCheck))
 
 
 OURS = (TypeError, AttributeError, IndexError, KeyError, NameError, AssertionError, UnboundLocalError)
