@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -343,7 +342,7 @@ def _offsets(archive: NpzFile, part: str) -> Array:
     return offsets
 
 
-class NumpySource:
+class NumpySource(ArraySource):
     """The items of an NPY or NPZ file, mapped where they lie in it as they are.
 
     A member that was compressed cannot be mapped and is read whole: use numpy.savez, not
@@ -355,33 +354,11 @@ class NumpySource:
     """
 
     def __init__(self, path: Path, feature_map: FeatureMap | None = None) -> None:
+        super().__init__(_rows(File.of(path)), feature_map)
         self.path = path
-        self.feature_map = feature_map
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "feature_map": self.feature_map}  # a worker maps the file itself
-
-    @cached_property
-    def _array(self) -> ArraySource:
-        return ArraySource(_rows(File.of(self.path)), self.feature_map)
-
-    @property
-    def n_rows(self) -> int:
-        """N."""
-        return self._array.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """D."""
-        return self._array.n_columns
-
-    def units(self) -> list[Unit]:
-        """Runs of rows."""
-        return self._array.units()
-
-    def chunks(self, unit: Unit, chunk_rows: int) -> Iterator[tuple[int, Array]]:
-        """Slices of the mapped array."""
-        yield from self._array.chunks(unit, chunk_rows)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NumpySource, (self.path, self.feature_map)  # a worker maps the file itself
 
     def portable(self, unit: Unit) -> NumpySource:
         """Itself: the path, which the worker must see too."""

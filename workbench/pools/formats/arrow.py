@@ -216,7 +216,7 @@ def framed(
 
     columns: dict[str, Any] = {}
     uses: dict[str, ColumnUse] = {}
-    pictures: dict[str, Mapping[str, bytes]] = {}
+    pictures: dict[str, Pictured] = {}
     odd_columns: list[str] = []
     plain: list[str] = []
     for column in table.column_names:
@@ -274,7 +274,7 @@ def _pictures(cells: Any, column: str) -> tuple[list[str], Pictured] | None:
         name = name if name not in used_names else f"{i:06d}-{name}"
         used_names.add(name)
         names.append(name)
-    return names, Pictured({name: i for i, name in enumerate(names)}, partial(_octets, contents))
+    return names, {name: partial(_octets, contents, i) for i, name in enumerate(names)}
 
 
 def _is_no_text(cells: Any) -> bool:

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,7 +18,7 @@ from workbench.pools.notebooks import counted
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.pictures import found_by_path
-from workbench.pools.tables.source_table import Pictured, RawTable
+from workbench.pools.tables.source_table import RawTable
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import listed, parse_json, reading
 
@@ -151,7 +152,7 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
         problems=tuple(
             {(remark.code, remark.message): remark for raw in raws for remark in raw.problems}.values()
         ),
-        pictures={column: Pictured(pictures, members.read)},
+        pictures={column: {key: partial(members.read, path) for key, path in pictures.items()}},
         uses={column: ColumnUse.of(column, "picture")},
         notes=(*(remark for raw in raws for remark in raw.notes), *notes),
         n_there=sum(len(raw.frame) + raw.n_ragged for raw in raws),

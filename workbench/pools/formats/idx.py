@@ -1,10 +1,7 @@
 """idx files, the format MNIST is kept in: one by one, or a folder with the training and test files."""
 
-import gzip
-import io
 import struct
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -82,24 +79,19 @@ def read_idx(file: File, max_bytes: int = MAX_BYTES) -> Array:
         InputError: not an idx file, cut short, or too large.
     """
     name = file.name
-    with reading(f"{name} is damaged; it"), file.open() as raw:
-        stream: IO[bytes] = raw
-        if raw.read(2) == b"\x1f\x8b":
-            raw.seek(0)
-            stream = io.BufferedReader(gzip.GzipFile(fileobj=raw))
-        else:
-            raw.seek(0)
-        magic = stream.read(4)
-        if len(magic) < 4 or magic[:2] != b"\x00\x00" or magic[2] not in _TYPES or not 1 <= magic[3] <= 4:
-            raise InputError(f"{name} is not an idx file: it begins with {magic.hex() or 'nothing'}.")
-        shape = struct.unpack(f">{magic[3]}I", stream.read(4 * magic[3]))
+    data = file.content(max_bytes)
+    magic = data[:4]
+    if len(magic) < 4 or magic[:2] != b"\x00\x00" or magic[2] not in _TYPES or not 1 <= magic[3] <= 4:
+        raise InputError(f"{name} is not an idx file: it begins with {magic.hex() or 'nothing'}.")
+    with reading(f"{name} is damaged; it"):
+        shape = struct.unpack_from(f">{magic[3]}I", data, 4)
         dtype = np.dtype(_TYPES[magic[2]])
+        body = memoryview(data)[4 + 4 * magic[3] :]
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
         check_size(f"{name} (unpacked)", size, max_bytes)
-        body = stream.read(size)
         if len(body) < size:
             raise InputError(f"{name} is cut short: it promises {size:,} bytes and holds {len(body):,}.")
-        return np.frombuffer(body, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
+        return np.ndarray(shape, dtype, body).astype(dtype.newbyteorder("="), copy=False)
 
 
 def _images(
