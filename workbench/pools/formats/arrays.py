@@ -24,6 +24,7 @@ from workbench.pools.formats.files import (
     MAX_ITEMS,
     File,
     check_cells,
+    check_choice,
 )
 from workbench.pools.formats.npy_files import NpzFile, read_npy
 from workbench.pools.labels import codes_of
@@ -144,8 +145,7 @@ def load(
         InputError: what is wrong and what to do.
     """
     label, title = file.name, name or file.stem
-    if missing not in ("error", "drop", "impute"):
-        raise InputError(f"missing={cut(missing)} is not one of 'error', 'drop', 'impute'.")
+    check_choice("missing", missing, ("error", "drop", "impute"))
     content = _held(file, x, target, classes is None, max_bytes, max_cells)
     values, test = content.values, content.test
     known_classes = content.classes if classes is None else classes

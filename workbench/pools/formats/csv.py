@@ -34,7 +34,6 @@ _NOTHING = "\x1f"  # stands in no text: between cells where each line is one
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFF_CHARACTERS = 65_536
 _MAX_RAGGED = 10_000
-_BLOCK = 1 << 20
 _QUOTES: dict[str, dict[str, Any]] = {
     '"': {},
     "none": {"quoting": csv.QUOTE_NONE},
@@ -123,7 +122,7 @@ def read(file: File, options: TableOptions) -> RawTable:
     )
 
 
-def ways_to_read(file: File, options: TableOptions, message: str) -> tuple[Fix, ...]:
+def ways_to_read(message: str) -> tuple[Fix, ...]:
     """The ways out for a file whose quotes do not fit."""
     if 'quote="none"' in message:
         ways = {"Quotes are part of the texts": "none", "Read it as well as can be": '"'}
@@ -330,11 +329,7 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
     import pyarrow.csv as pc
 
     data, delimiter, name = lines.data, lines.delimiter, lines.name
-    start = 0
-    for _ in range(header_lines):
-        start = _line_end(data, start)
-    body = memoryview(data)[start:]
-    if not data[start : start + _BLOCK].strip() and not data[start:].strip():
+    if not any(start > header_lines for start, _, _ in lines):
         return pd.DataFrame({column: pd.Series([], dtype="str") for column in names}), 0
     n_ragged = 0
 
@@ -348,15 +343,17 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
             raise InputError(f"The delimiter must be one character; got {cut(delimiter)}.")
         try:
             table = pc.read_csv(
-                pa.BufferReader(pa.py_buffer(body)),
+                pa.BufferReader(data),
                 read_options=pc.ReadOptions(
-                    column_names=names, block_size=max(1 << 20, min(len(body), 1 << 26))
+                    column_names=names,
+                    skip_rows=header_lines,
+                    block_size=max(1 << 20, min(len(data), 1 << 26)),
                 ),
                 parse_options=pc.ParseOptions(
                     delimiter=delimiter,
                     quote_char=False if lines.quote == "none" else '"',
                     escape_char="\\" if lines.quote == "backslash" else False,
-                    newlines_in_values=lines.quote != "none" and data.find(b'"', start) >= 0,
+                    newlines_in_values=lines.quote != "none" and b'"' in data,
                     invalid_row_handler=skip,
                 ),
                 convert_options=pc.ConvertOptions(
@@ -376,13 +373,6 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
             raise
         frame = table.to_pandas()
         return frame.fillna("") if lines.names_quoted else frame, n_ragged
-
-
-def _line_end(data: bytes, start: int) -> int:
-    newline, back = data.find(b"\n", start), data.find(b"\r", start)
-    if back >= 0 and (newline < 0 or back < newline):
-        return back + 2 if data[back + 1 : back + 2] == b"\n" else back + 1
-    return len(data) if newline < 0 else newline + 1
 
 
 def _is_an_item(names: list[str], frame: Any) -> bool:

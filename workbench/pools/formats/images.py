@@ -18,7 +18,7 @@ from workbench.errors import InputError
 from workbench.pools.building import check_image_features
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import Reader
-from workbench.pools.formats.files import IMAGE_ENDINGS, MAX_BYTES, TABLES, File, check_size
+from workbench.pools.formats.files import IMAGE_ENDINGS, MAX_BYTES, TABLES, File, check_choice, check_size
 from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PIXELS
 from workbench.pools.images.photos import (
     MAX_PHOTO_BYTES,
@@ -79,10 +79,8 @@ def load(
     Raises:
         InputError: what is wrong, with the file's name, and what to do.
     """
-    if mode not in (None, "grey", "colour"):
-        raise InputError(f"mode={mode!r} is not one of 'grey', 'colour'.")
-    if corrupt not in ("error", "drop"):
-        raise InputError(f"corrupt={corrupt!r} is not one of 'error', 'drop'.")
+    check_choice("mode", mode, (None, "grey", "colour"))
+    check_choice("corrupt", corrupt, ("error", "drop"))
     size = _wanted_size(resize)
     features = features or ("pixels" if size or mode else "shapes")
     check_image_features(features)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from workbench.pools.building import image_pool, said_of_shapes
 from workbench.pools.features.cache import WorkCache, cached_features, saved_white
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap
 from workbench.pools.features.vectors import is_vectors, without_features
+from workbench.pools.fingerprints import word_of
 from workbench.pools.images.decoding import (
     MAX_NUMBERS,
     MAX_PHOTO_PIXELS,
@@ -301,7 +301,7 @@ def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pix
     tell(0.0, f"Reading the photos: 0 of {len(paths):,}")
     for data, copy in decoding.images(max_pixels=max_pixels, side=2 * SIDE):
         decoding.copies.append(copy)
-        words.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
+        words.append(word_of(data))
         if (i := decoding.kept[-1] + 1) % _TOLD == 0:
             tell(i / len(paths), f"Reading the photos: {i:,} of {len(paths):,}")
     decoding.words = np.array(words, dtype=np.uint64)
