@@ -9,10 +9,9 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.members import Members
-from workbench.pools.formats import Reader, csv, json, parquet
-from workbench.pools.formats.arrow import read_streams
+from workbench.pools.formats import Reader, csv, json
+from workbench.pools.formats.arrow import read_parquet, read_parts, read_streams
 from workbench.pools.formats.files import IMAGE_ENDINGS, METADATA, File, by_split, check_cells, check_size
-from workbench.pools.formats.parquet import read_parts
 from workbench.pools.images.photos import MAX_PHOTO_BYTES
 from workbench.pools.notebooks import counted
 from workbench.pools.tables import table_reader
@@ -163,7 +162,7 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
 def _read(members: Members, about: str, images: Sequence[str], options: TableOptions) -> tuple[RawTable, str]:
     """One table of metadata, and its column of names of files."""
     inner = File(members.read(about, options.max_bytes), about)
-    readers: dict[str, Any] = {".csv": csv.read, ".jsonl": json.read_lines, ".parquet": parquet.read}
+    readers: dict[str, Any] = {".csv": csv.read, ".jsonl": json.read_lines, ".parquet": read_parquet}
     raw = readers[PurePosixPath(about).suffix](inner, options)
     column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
     if column is None:  # other programs call it otherwise: isic_id, id
