@@ -54,9 +54,9 @@ ALLOWED = {
     "exchange/labels.py": "bytes",
     "pools/formats/huggingface.py": "bytes",
     "pools/formats/xlsx.py": "bytes",
-    "pools/formats/idx.py": "a File",
+    "pools/formats/arrays.py": "a File",
     "pools/formats/npy_files.py": "a File, mapped",
-    "pools/formats/parquet.py": "a File",
+    "pools/formats/arrow.py": "a File",
     "studies/attacks.py": "what it writes",
     # files of the program, of an installed package or of its cache: their names are no document's
     "pools/datasets/catalogue.py": "bundled",

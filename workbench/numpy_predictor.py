@@ -118,19 +118,19 @@ def date(cell: Any, e: Any) -> float | None:
 
 def numbers(m: Any, e: Any, cells: list[Any]) -> Any:
     """A column of numbers or dates as features: empty cells filled, a flag for them where there is one."""
-    take = date if e["type"] == "date" else number
+    take = date if e["kind"] == "date" else number
     entries = [take(cell, e) for cell in cells]
     odd = [str(cell) for cell, v in zip(cells, entries, strict=True) if v is None]
     if odd:  # these are no numbers, or the decimal sign is another one
         n, sign = sum(v is None or v == v for v in entries), "." if e["sign"] == "," else ","
-        words = f"{len(odd)} of {n} filled cells of {e['name']!r} are no {e['type']}, such as {odd[0]!r}"
+        words = f"{len(odd)} of {n} filled cells of {e['name']!r} are no {e['kind']}, such as {odd[0]!r}"
         if 1 < len(odd) == n or sum(take(cell, e | {"sign": sign}) is None for cell in cells) < len(odd):
             raise ValueError(f"{words}: write them as in the pool, and mind the decimal sign.")
         print(f"{words}, and count as empty.", file=sys.stderr)
     values = np.array([np.nan if v is None else v for v in entries], float)
     missing = ~np.isfinite(values)
     for i in np.flatnonzero(missing) if e["fill"] is None else []:
-        raise ValueError(f"Row {i + 1}, column {e['name']!r}: {cells[i]!r} is no {e['type']}.")
+        raise ValueError(f"Row {i + 1}, column {e['name']!r}: {cells[i]!r} is no {e['kind']}.")
     values[missing] = e["fill"]
     if e["scale"] is not None:
         values = np.clip((values - e["centre"]) / e["scale"], -5.0, 5.0)

@@ -12,7 +12,7 @@ from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
 from workbench.policies import POLICIES, Belief, batches, utilities, variation_ratio
 from workbench.policies.scan import ScanResult, score_pool
-from workbench.pools.formats.parquet import ParquetSource
+from workbench.pools.formats.arrow import ParquetSource
 from workbench.pools.loading import open_source
 
 D, C = 6, 5

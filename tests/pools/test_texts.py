@@ -113,7 +113,7 @@ def test_pieces_of_words_are_replayed_through_json_and_know_words_half_spelt():
     centres = np.stack([pool.features[pool.truth == k].mean(axis=0) for k in (0, 1)])
     assert pool.classes[int((features[0] @ centres.T).argmax())] == "weather"
     with pytest.raises(InputError, match="damaged"):
-        feature_map_from_json(document | {"n_axes": 3})
+        feature_map_from_json(document | {"levels": {**document["levels"], "axes": 3}})
     with pytest.raises(InputError, match="Row 2 holds 3"):
         again.transform(["rain", 3])
 

@@ -295,7 +295,7 @@ def _frame(format: str, data: bytes) -> _Columns:
 
 def _parquet(data: bytes) -> _Columns:
     """A Parquet file, or that of a zip; codes become the names of classes that it lists."""
-    from workbench.pools.formats.parquet import read_columns
+    from workbench.pools.formats.arrow import read_columns
 
     if data.startswith(b"PK"):
         data = _member(data, lambda name: name.endswith(".parquet"), "a .parquet file")

@@ -20,6 +20,11 @@ _WIDE = 1 << 19  # bytes of an item from which on a hash in C is quicker than a 
 _KNOWN = 50_000
 
 
+def word_of(data: bytes) -> int:
+    """A 64-bit word of bytes."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+
+
 def fingerprint_words(columns: Iterable[Array]) -> Array:
     """Fingerprints of items given as columns of 64-bit words.
 
@@ -71,9 +76,7 @@ def fingerprint_rows(rows: Array) -> Array:
             block = block + block.dtype.type(0)  # -0.0 + 0.0 = 0.0
         octets = block.view(np.uint8).reshape(block.shape[0], -1)
         if octets.shape[1] > _WIDE:
-            out[start : start + step] = [
-                int.from_bytes(blake2b(row.tobytes(), digest_size=8).digest(), "little") for row in octets
-            ]
+            out[start : start + step] = [word_of(row.tobytes()) for row in octets]
             continue
         if octets.shape[1] % 8:
             octets = np.pad(octets, ((0, 0), (0, -octets.shape[1] % 8)))
@@ -97,9 +100,7 @@ def fingerprint_values(values: Sequence[Any] | Array) -> Array:
         text = str(value)
         word = memory.get(text)
         if word is None:
-            word = int.from_bytes(
-                blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-            )
+            word = word_of(text.encode("utf-8", "surrogatepass"))
             if len(memory) >= _KNOWN:
                 memory.clear()  # of ids each is met once: a memory of them all would be larger than they are
             memory[text] = word

@@ -243,7 +243,7 @@ def _found(source: str | Path | bytes, file_name: str | None) -> File:
     return File.of(source, file_name)
 
 
-LEARNT = ("text", "pieces", "shapes", "mixed", "table")
+LEARNT = ("pieces", "shapes", "table")
 """Kinds of maps that depend on all items of a pool, and so would change when it grows. Those of vectors, of
 encoders and joined ones are taken up while a pool is loaded (`workbench.pools.features.cache.saved_map`)."""
 

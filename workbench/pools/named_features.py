@@ -335,6 +335,7 @@ def _read(path: str, column: str) -> tuple[Array, list[str] | None]:
 
 def _read_parquet(file: Any, column: str) -> tuple[Array, list[str] | None]:
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     with reading(file.name, "a Parquet file", "Write it again."):
@@ -352,7 +353,7 @@ def _read_parquet(file: Any, column: str) -> tuple[Array, list[str] | None]:
         key = next((candidate for candidate in _ID_NAMES if candidate in schema.names), "")
         table = parquet.read(columns=[name, *([key] if key else [])])
         cells = table.column(name).combine_chunks()
-        lengths = np.array([-1 if cell is None else len(cell) for cell in cells.to_pylist()])
+        lengths = pc.list_value_length(cells).fill_null(-1).to_numpy(zero_copy_only=False)
         odd = np.flatnonzero(lengths != lengths[0])
         if len(odd) or not len(lengths):
             row = int(odd[0]) if len(odd) else 0

@@ -59,7 +59,7 @@ def test_a_stop_leaves_nothing_half_and_the_rest_is_all_that_is_left_to_do(kept,
     with pytest.raises(Cancelled), progress.watched(report):
         image_pool("bars", images, None, (), features="shapes")
     assert sum(done) == 48 and [f for f, _ in seen] == sorted(f for f, _ in seen)
-    assert not list(kept.glob("*[!.part]/map.json")), "no features stand where they are looked for"
+    assert not list(kept.glob("*[!.part]/map.npy")), "no features stand where they are looked for"
     monkeypatch.setattr(shapes, "_patches", None)  # learnt before the stop
     pool = image_pool("bars", images, None, (), features="shapes")
     assert sum(done) == 60

@@ -283,7 +283,7 @@ def test_damaged_feature_maps_are_refused_when_they_are_opened():
         {"kind": "numbers", "names": ["a"], "factor": float("nan")},
         {
             **table,
-            "recipe": [{"type": "number", "name": "a", "fill": float("inf")}],
+            "recipe": [{"kind": "number", "name": "a", "fill": float("inf")}],
         },
         {**table, "recipe": {"a": 1}},
     ):

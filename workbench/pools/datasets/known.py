@@ -298,28 +298,18 @@ def load_libsvm(file: str, **options: Any) -> Pool:
 
 
 def _numeric_file(path: Path, name: str, label: str, entry: CatalogueEntry | None) -> Pool:
-    import pyarrow as pa
-    import pyarrow.csv as pc
+    import pandas as pd
 
     with reading(str(path), "a file of this kind", "Remove it, and get it again."):
-        table = pc.read_csv(str(path), parse_options=pc.ParseOptions(delimiter="\t"))
-    if "target" not in table.column_names:
+        # one published file (schizo) has a second "target", which is the feature "target.1"
+        frame = pd.read_csv(path, sep="\t", float_precision="round_trip")
+    if "target" not in frame:
         raise InputError(f"{path} has no column 'target'; it is not a file of this kind.")
-    # one published file (schizo) has a second "target": like pandas, the pmlb package reads it as a feature
-    label_column = table.column_names.index("target")
-    feature_columns = [i for i in range(table.num_columns) if i != label_column]
-    names = tuple(
-        column if column != "target" else "target.1"
-        for column in (table.column_names[i] for i in feature_columns)
-    )
-    X = np.empty((table.num_rows, len(names)))
-    for at, i in enumerate(feature_columns):
-        try:
-            X[:, at] = table.column(i).cast(pa.float64()).to_numpy()
-        except pa.ArrowException as error:
-            raise InputError(f"{path}, column {names[at]!r} is not all numbers: {error}") from error
-    y = table.column(label_column).to_numpy()
-    return _pool_of(name, X, y, names, label, _check(path, entry))
+    y = frame.pop("target").to_numpy()
+    for column in frame.select_dtypes(exclude=["number", "bool"]):
+        raise InputError(f"{path}, column {column!r} is not all numbers.")
+    X = frame.to_numpy(dtype=np.float64)
+    return _pool_of(name, X, y, tuple(frame.columns), label, _check(path, entry))
 
 
 def _pool_of(

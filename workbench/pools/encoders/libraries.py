@@ -14,7 +14,12 @@ from workbench.errors import InputError, install_command
 from workbench.reading import reading
 
 _CHUNK = 32
-_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+
+
+def _stay_offline() -> None:
+    """Have models looked for on this machine alone, unless the person set these variables."""
+    for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        os.environ.setdefault(variable, "1")
 
 
 def sentence_transformers(name: str) -> Any:
@@ -27,8 +32,7 @@ def sentence_transformers(name: str) -> Any:
     Returns:
         A function of texts.
     """
-    for variable, value in _OFFLINE.items():
-        os.environ.setdefault(variable, value)
+    _stay_offline()
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(name)
@@ -44,8 +48,7 @@ def timm(name: str) -> Any:
     Returns:
         A function of images.
     """
-    for variable, value in _OFFLINE.items():
-        os.environ.setdefault(variable, value)
+    _stay_offline()
     import timm as library
     import torch
     from PIL import Image

@@ -14,7 +14,6 @@ from workbench.registry import load_target
 FEATURE_MAPS = {
     "numbers": "workbench.pools.features.numbers:NumberMap",
     "table": "workbench.pools.features.table:TableFeatureMap",
-    "mixed": "workbench.pools.features.table:TableFeatureMap",
     "image": "workbench.pools.features.numbers:ImageFeatureMap",
     "pieces": "workbench.pools.features.pieces:PiecesFeatureMap",
     "shapes": "workbench.pools.features.shapes:ShapesFeatureMap",

@@ -8,11 +8,11 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.progress import tell
-from workbench.writing import whole_file, write_whole
+from workbench.writing import alone_in, write_whole
 
 if TYPE_CHECKING:
     from workbench.pools.pool import FeatureMap
@@ -32,7 +32,6 @@ WORTH = 500
 MAX_BYTES = 2 << 30
 _MAPPED = 32 << 20  # bytes of features from which on they stay on disk and are read where they are looked at
 _BLOCK = 1 << 20
-_POLL = 0.1  # seconds
 _FLUSH = 1.0  # seconds of work that a stop may cost
 _SAVED: ContextVar[Mapping[str, Any] | None] = ContextVar("saved map", default=None)
 
@@ -49,29 +48,11 @@ class WorkCache:
 
     def map(self, make: Callable[[], FeatureMap]) -> FeatureMap:
         """A map that is learnt once."""
-        from workbench.pools.features import feature_map_from_json
-
-        arrays = self.once("map", lambda: {"json": np.array(json.dumps(make().to_json()))})
-        return feature_map_from_json(json.loads(str(arrays["json"])))
+        return _map_in(self.once("map", lambda: {"map": _octets(make())})["map"])
 
     def once(self, name: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
         """Arrays that are made once; read where they were made before."""
-        path = None if self._place is None else self._place / f"{name}.npz"
-        if path is not None:
-            try:
-                with np.load(path, allow_pickle=False) as archive:
-                    return {key: archive[key] for key in archive.files}
-            except (OSError, ValueError, EOFError):  # not there, or cut short
-                pass
-        arrays = make()
-        if path is not None:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with whole_file(path, synced=False) as file:
-                    np.savez(file, **arrays)  # type: ignore[arg-type]
-            except OSError:
-                pass
-        return arrays
+        return make() if self._place is None else _once(self._place / name, make)
 
     def rows(self, name: str, n: int, make: Callable[[int, int], Array], step: int, what: str) -> Array:
         """[n, d] float32 rows made some at a time; those made before a stop are read.
@@ -177,30 +158,22 @@ def _with_room(path: Path, shape: tuple[int, int]) -> Array:
 
 
 @contextmanager
-def _one_writer(place: Path) -> Iterator[None]:
-    """A block that one thread of one program is in for a place; the others wait, and can be stopped there."""
-    try:
-        import fcntl
+def _one_writer(folder: Path) -> Iterator[None]:
+    """A block that one thread of one program is in for a folder; the others wait and can be stopped."""
+    with ExitStack() as turn:
+        with suppress(OSError):  # nothing can be kept there
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            turn.enter_context(alone_in(folder, _stopped))
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # there are pieces for the next one
+                folder.rmdir()
 
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = place.with_name(place.name + ".lock")
-        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    except (ImportError, OSError):  # nothing can be kept there, or the system cannot lock
-        yield
-        return
-    try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                tell(0.0, "Waiting for the same features, which are being learnt already")
-                sleep(_POLL)
-        yield
-    finally:
-        with suppress(OSError):  # two that learn at once for that write files of their own
-            path.unlink()
-        os.close(handle)
+
+def _stopped() -> bool:
+    tell(0.0, "Waiting for the same features, which are being learnt already")  # stops here
+    return False
 
 
 @contextmanager
@@ -270,10 +243,11 @@ def cached_features(
     pair = _read(place, len(fingerprints))
     if pair is not None:
         return pair
-    with _one_writer(place):
+    part = place.with_name(place.name + ".part")
+    with _one_writer(part):
         pair = _read(place, len(fingerprints))  # somebody else may have learnt them in the meantime
         if pair is None:
-            cache = WorkCache(place.with_name(place.name + ".part"))
+            cache = WorkCache(part)
             pair = learn(cache)
             _write(place, *pair, fingerprints)
             cache.done()
@@ -292,24 +266,27 @@ def kept_arrays(kind: str, key: Any, make: Callable[[], dict[str, Array]]) -> di
         The arrays; those of 32 MB and more stay on disk where they were kept. What cannot be read or
         written is made.
     """
-    place = _place(kind, key)
+    return _once(_place(kind, key), make)
+
+
+def _once(place: Path, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+    """Arrays of a folder, made where they cannot be read."""
+    arrays = _arrays_in(place)
+    if arrays is None:
+        arrays = make()
+        _put(place, arrays)
+    return arrays
+
+
+def _arrays_in(place: Path) -> dict[str, Array] | None:
+    """The arrays of a folder; None where they are not there, damaged, or of another version."""
     try:
-        arrays = {}
-        for name in json.loads((place / "names.json").read_text(encoding="utf-8")):
-            arrays[str(name)] = _loaded(place / f"{name}.npy")
+        names = json.loads((place / "names.json").read_text(encoding="utf-8"))
+        arrays = {str(name): _loaded(place / f"{name}.npy") for name in names}
         os.utime(place)
-        return arrays
-    except (OSError, ValueError, TypeError):  # not there, damaged, or of another version
-        pass
-    new_arrays = make()
-
-    def write(folder: Path) -> None:
-        for name, array in new_arrays.items():
-            np.save(folder / f"{name}.npy", array)
-        (folder / "names.json").write_text(json.dumps(list(new_arrays)), encoding="utf-8")
-
-    _put(place, write)
-    return new_arrays
+    except (OSError, ValueError, TypeError):
+        return None
+    return arrays
 
 
 def _saved(document: Any, kind: str, fixed: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -332,7 +309,7 @@ def _grown(
     feature_map = feature_map_from_json(document)
     if len(fingerprints) < WORTH:
         return feature_map, replay(feature_map, np.arange(len(fingerprints)))
-    name = _digest(feature_map)
+    name = _digest(_octets(feature_map))
     place, words = max(
         _met(kind, name),
         key=lambda entry: int(np.isin(fingerprints, entry[1]).sum()),
@@ -358,14 +335,26 @@ def _met(kind: str, name: str) -> Iterator[tuple[Path, Array]]:
     """Folders of features by the map of this digest, with the fingerprints of their items."""
     for place in sorted(_folder().glob(f"{kind}-*")):
         try:
-            if (place / "map.sha256").read_text(encoding="utf-8") == name:
+            if _digest(np.load(place / "map.npy", allow_pickle=False)) == name:
                 yield place, np.load(place / "words.npy", allow_pickle=False)
         except (OSError, ValueError):  # not finished, or damaged
             continue
 
 
-def _digest(feature_map: FeatureMap) -> str:
-    return sha256(json.dumps(feature_map.to_json(), sort_keys=True).encode()).hexdigest()[:32]
+def _octets(feature_map: FeatureMap) -> Array:
+    """The document of a map as an array of bytes."""
+    return np.frombuffer(json.dumps(feature_map.to_json(), sort_keys=True).encode(), np.uint8)
+
+
+def _map_in(octets: Array) -> FeatureMap:
+    """The map behind `_octets`."""
+    from workbench.pools.features import feature_map_from_json
+
+    return feature_map_from_json(json.loads(octets.tobytes()))
+
+
+def _digest(octets: Array) -> str:
+    return sha256(octets.tobytes()).hexdigest()[:32]
 
 
 def _place(kind: str, key: Any, fingerprints: Array | None = None) -> Path:
@@ -393,13 +382,10 @@ def _folder() -> Path:
 
 
 def _read(place: Path, n: int) -> tuple[FeatureMap, Array] | None:
-    from workbench.pools.features import feature_map_from_json
-
+    arrays = _arrays_in(place) or {}
     try:
-        feature_map = feature_map_from_json(json.loads((place / "map.json").read_text(encoding="utf-8")))
-        features = _loaded(place / "features.npy")
-        os.utime(place)
-    except (OSError, ValueError):  # not there, damaged, or of another version
+        feature_map, features = _map_in(arrays["map"]), arrays["features"]
+    except (KeyError, ValueError):
         return None
     is_whole = features.shape == (n, len(feature_map.columns)) and features.dtype == np.float32
     return (feature_map, features) if is_whole and _finite(features) else None
@@ -411,22 +397,22 @@ def _finite(features: Array) -> bool:
 
 
 def _write(place: Path, feature_map: FeatureMap, features: Array, fingerprints: Array) -> None:
-    def write(folder: Path) -> None:
-        (folder / "map.json").write_text(json.dumps(feature_map.to_json()), encoding="utf-8")
-        (folder / "map.sha256").write_text(_digest(feature_map), encoding="utf-8")
-        np.save(folder / "words.npy", np.ascontiguousarray(fingerprints, dtype="<u8"))
-        np.save(folder / "features.npy", np.asarray(features, dtype=np.float32))
-
-    _put(place, write)
+    words = np.ascontiguousarray(fingerprints, dtype="<u8")
+    _put(
+        place,
+        {"map": _octets(feature_map), "words": words, "features": features.astype(np.float32, copy=False)},
+    )
 
 
-def _put(place: Path, write: Callable[[Path], None]) -> None:
-    """A folder that is whole or not there; on a full or read-only disk nothing is left of it."""
+def _put(place: Path, arrays: Mapping[str, Array]) -> None:
+    """A folder of arrays that is whole or not there; on a full or read-only disk nothing is left of it."""
     folder: Path | None = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder = Path(tempfile.mkdtemp(dir=place.parent, prefix="new-"))
-        write(folder)
+        for name, array in arrays.items():
+            np.save(folder / f"{name}.npy", array)
+        (folder / "names.json").write_text(json.dumps(list(arrays)), encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)
         folder.rename(place)
         _keep_newest(place.parent)

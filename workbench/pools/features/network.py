@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, pack, unpack
+from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.features.numbers import ImageFeatureMap
+from workbench.pools.features.saved_map import Packed, SavedMap
 from workbench.pools.formats.files import File
 from workbench.pools.pool import ImageItems, Pool
 from workbench.reading import cut, parse_json, reading
@@ -21,7 +22,8 @@ from workbench.writing import chosen_file
 _FLOATS = 1 << 23  # of the widest layer's patches in one chunk
 
 
-class Layer(NamedTuple):
+@dataclass(frozen=True)
+class Layer:
     """One layer of a network.
 
     Attributes:
@@ -32,13 +34,13 @@ class Layer(NamedTuple):
     """
 
     kind: str
-    weights: Floats | None = None
-    bias: Floats | None = None
+    weights: Packed | None = None
+    bias: Packed | None = None
     padding: str = "valid"
 
 
 @dataclass(frozen=True)
-class NetworkFeatureMap:
+class NetworkFeatureMap(SavedMap):
     """Images to the features of a trained network, each row of mean 0 and variance 1.
 
     Attributes:
@@ -49,9 +51,10 @@ class NetworkFeatureMap:
     """
 
     pixels: ImageFeatureMap
-    shift: Floats
-    scale: Floats
+    shift: Packed
+    scale: Packed
     layers: tuple[Layer, ...]
+    kind: ClassVar[str] = "network"
     shows_pixels: ClassVar[bool] = False
 
     @property
@@ -82,36 +85,10 @@ class NetworkFeatureMap:
             out[start : start + step] = self._forward(flat)
         return out
 
-    def to_json(self) -> dict[str, Any]:
-        """The map as a JSON document; arrays as base64 of little-endian float32."""
-        layers = [
-            {"kind": layer.kind, "padding": layer.padding}
-            | (
-                {}
-                if layer.weights is None or layer.bias is None
-                else {"weights": pack(layer.weights), "bias": pack(layer.bias)}
-            )
-            for layer in self.layers
-        ]
-        scaling = {"shift": pack(self.shift), "scale": pack(self.scale)}
-        return {"kind": "network", "pixels": self.pixels.to_json(), "layers": layers} | scaling
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> NetworkFeatureMap:
-        """Rebuild from `to_json`."""
-        layers = tuple(
-            Layer(
-                str(part["kind"]),
-                unpack(part["weights"]) if "weights" in part else None,
-                unpack(part["bias"]) if "bias" in part else None,
-                str(part["padding"]),
-            )
-            for part in document["layers"]
-        )
-        pixels = ImageFeatureMap.from_json(document["pixels"])
-        network = cls(pixels, unpack(document["shift"]), unpack(document["scale"]), layers)
-        network.transform(np.zeros((1, *pixels.shape)))  # raises where its layers do not fit each other
-        return network
+    def check(self) -> None:
+        """Refuse pixels and layers that do not fit each other."""
+        super().check()
+        self.transform(np.zeros((1, *self.pixels.shape)))
 
     def save(self, path: str | Path, *, replace: bool = False) -> None:
         """Write the map to a file that `load_pool(..., features=path)` reads.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from workbench.arrays import Array, first_not_finite
 from workbench.errors import InputError
+from workbench.pools.features.saved_map import Finite, Positive, SavedMap
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class IndexedRows:
 
 
 @dataclass(frozen=True)
-class NumberMap:
+class NumberMap(SavedMap):
     """Numeric rows, times one factor.
 
     Attributes:
@@ -72,7 +74,8 @@ class NumberMap:
     """
 
     names: tuple[str, ...]
-    factor: float = 1.0
+    factor: Finite = 1.0
+    kind: ClassVar[str] = "numbers"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -112,18 +115,6 @@ class NumberMap:
         check_finite(values, self.names)
         return values * self.factor
 
-    def to_json(self) -> dict[str, Any]:
-        """The map as a JSON document."""
-        return {"kind": "numbers", "names": list(self.names), "factor": self.factor}
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> NumberMap:
-        """Rebuild from `to_json`."""
-        factor = float(document["factor"])
-        if not np.isfinite(factor):
-            raise ValueError(f"its factor is {factor}")
-        return cls(tuple(str(name) for name in document["names"]), factor)
-
 
 def check_finite(values: Array, names: tuple[str, ...]) -> None:
     """Refuse NaN and infinities, naming the first.
@@ -154,7 +145,7 @@ MAX_IMAGE_FEATURES = 5_000_000
 
 
 @dataclass(frozen=True)
-class ImageFeatureMap:
+class ImageFeatureMap(SavedMap):
     """Images to pixels in [0, 1].
 
     Attributes:
@@ -166,10 +157,11 @@ class ImageFeatureMap:
     """
 
     shape: tuple[int, ...]
-    white: float = 255.0
+    white: Positive = 255.0
     resized: bool = False
-    mode: str | None = None
-    brightest: float | None = None
+    mode: Annotated[str, Field(pattern=r"^(grey|colour)$")] | None = None
+    brightest: Positive | None = None
+    kind: ClassVar[str] = "image"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -219,41 +211,11 @@ class ImageFeatureMap:
                 raise InputError(f"Image {start + row + 1} has pixels that are not finite numbers.")
         return out
 
-    def to_json(self) -> dict[str, Any]:
-        """The map as a JSON document."""
-        return {
-            "kind": "image",
-            "shape": list(self.shape),
-            "white": self.white,
-            "resized": self.resized,
-            "mode": self.mode,
-            "brightest": self.brightest,
-        }
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> ImageFeatureMap:
-        """Rebuild from `to_json`."""
-        shape = tuple(int(n) for n in document["shape"])
-        white = float(document["white"])
-        size = int(np.prod(shape, dtype=object))
-        if len(shape) not in (2, 3) or not 0 < size <= MAX_IMAGE_FEATURES or not 0 < white < np.inf:
-            raise ValueError(f"images of shape {list(shape)[:4]} with white at {white}")
-        mode = document["mode"]
-        if mode not in (None, "grey", "colour"):
-            raise ValueError(f"it brings images to {str(mode)[:40]}")
-        return cls(shape, white, bool(document["resized"]), mode, white_of(document))
-
-
-def white_of(document: Mapping[str, Any]) -> float | None:
-    """The value that is white in files of more than eight bits a pixel, of a map's document.
-
-    Raises:
-        ValueError: none that can be.
-    """
-    brightest = document.get("brightest")
-    if brightest is not None and not 0 < float(brightest) < np.inf:
-        raise ValueError(f"pixels of {str(brightest)[:40]} are white")
-    return None if brightest is None else float(brightest)
+    def check(self) -> None:
+        """Refuse a shape that no image has."""
+        size = int(np.prod(self.shape, dtype=object))
+        if len(self.shape) not in (2, 3) or not 0 < size <= MAX_IMAGE_FEATURES:
+            raise ValueError(f"images of shape {list(self.shape)[:4]}")
 
 
 def size_text(shape: Sequence[int]) -> str:

@@ -7,13 +7,15 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import PlainSerializer, PlainValidator, ValidationInfo
 
-from workbench.arrays import Array, Floats, pack, unmirrored, unpack
+from workbench.arrays import Array, Floats, unmirrored
 from workbench.errors import InputError
 from workbench.pools.cells import check_texts, texts_of
+from workbench.pools.features.saved_map import Packed, SavedMap
 from workbench.progress import tell
 
 MAX_WORDS = 20_000
@@ -30,8 +32,23 @@ _WORDS = {"ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"}
 _PIECES = {"analyzer": "char_wb", "ngram_range": (2, 5)}
 
 
+def _packed(levels: Array) -> dict[str, Any]:
+    """Axes as JSON: how many, and base64 of compressed bytes."""
+    octets = zlib.compress(np.ascontiguousarray(levels).tobytes())
+    return {"axes": len(levels), "zlib": b64encode(octets).decode()}
+
+
+def _unpacked(document: dict[str, Any], info: ValidationInfo) -> Array:
+    """The axes behind `_packed`; never unpacks more than the terms before them say."""
+    n, n_terms = int(document["axes"]), len(info.data["weights"])
+    if not 0 < n <= n_terms:
+        raise ValueError("its weights and axes do not fit each other")
+    octets = zlib.decompressobj().decompress(b64decode(document["zlib"]), n * n_terms + 1)
+    return np.frombuffer(octets, np.int8).reshape(n, n_terms)
+
+
 @dataclass(frozen=True, eq=False)
-class PiecesFeatureMap:
+class PiecesFeatureMap(SavedMap):
     """Texts to unit vectors: TF-IDF of words and pairs of words beside pieces of words (docs/math.md, 12).
 
     Attributes:
@@ -46,9 +63,10 @@ class PiecesFeatureMap:
     column: str
     words: tuple[str, ...]
     pieces: tuple[str, ...]
-    weights: Floats
-    levels: Array
-    scales: Floats
+    weights: Packed
+    levels: Annotated[Array, PlainValidator(_unpacked), PlainSerializer(_packed)]
+    scales: Packed
+    kind: ClassVar[str] = "pieces"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -177,32 +195,13 @@ class PiecesFeatureMap:
                 terms.append((edge, round(float(weight[place] / weight.max()), 3)))
         return tuple(terms)
 
-    def to_json(self) -> dict[str, Any]:
-        """The map as a JSON document; the axes as base64 of compressed bytes."""
-        return {
-            "kind": "pieces",
-            "column": self.column,
-            "words": list(self.words),
-            "pieces": list(self.pieces),
-            "weights": pack(self.weights),
-            "scales": pack(self.scales),
-            "n_axes": len(self.levels),
-            "levels": b64encode(zlib.compress(np.ascontiguousarray(self.levels).tobytes())).decode(),
-        }
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> PiecesFeatureMap:
-        """Rebuild from `to_json`."""
-        words, pieces = tuple(map(str, document["words"])), tuple(map(str, document["pieces"]))
-        weights, scales = unpack(document["weights"]), unpack(document["scales"])
-        n, n_terms = int(document["n_axes"]), len(words) + len(pieces)
-        one_each = len(set(words)) == len(words) and len(set(pieces)) == len(pieces)
-        if not one_each or weights.shape != (n_terms,) or scales.shape != (n_terms,) or not 0 < n <= n_terms:
-            raise ValueError("its terms, weights and axes do not fit each other")
-        # never unpacks more than its own size says
-        octets = zlib.decompressobj().decompress(b64decode(document["levels"]), n * n_terms + 1)
-        levels = np.frombuffer(octets, np.int8).reshape(n, n_terms)
-        return cls(str(document["column"]), words, pieces, weights, levels, scales)
+    def check(self) -> None:
+        """Refuse terms, weights and scales that do not fit each other."""
+        n_terms = len(set(self.words)) + len(set(self.pieces))
+        if n_terms != len(self.words) + len(self.pieces) or self.weights.shape != (n_terms,):
+            raise ValueError("its terms and weights do not fit each other")
+        if self.scales.shape != (n_terms,):
+            raise ValueError("its terms and scales do not fit each other")
 
 
 def _vectorizer(kind: Mapping[str, Any], **options: Any) -> Any:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from pydantic import PositiveInt
 
-from workbench.arrays import Array, Floats, pack, unmirrored, unpack
+from workbench.arrays import Array, Floats, unmirrored
 from workbench.errors import InputError
 from workbench.numpy_predictor import copies_of, unit
 from workbench.pools.features.cache import WorkCache
-from workbench.pools.features.numbers import white_of
+from workbench.pools.features.saved_map import Packed, Positive, SavedMap
 from workbench.progress import part, tell
 
 SIDE = 32
@@ -39,12 +40,12 @@ class Block(NamedTuple):
         deviation: [d] sqrt(variance + 0.01 of the mean variance).
     """
 
-    mean: Floats
-    deviation: Floats
+    mean: Packed
+    deviation: Packed
 
 
 @dataclass(frozen=True, eq=False)
-class ShapesFeatureMap:
+class ShapesFeatureMap(SavedMap):
     """Photos to 128 numbers: gradients and k-means patches, joined and projected (docs/math.md, 12).
 
     The features see a small copy of each image, and where images are larger than that a second one of what
@@ -66,15 +67,16 @@ class ShapesFeatureMap:
 
     canvas: tuple[int, int]
     colour: bool
-    white: float
-    stride: int
-    patch_mean: Floats
-    whitening: Floats
-    centres: Floats
+    white: Positive
+    stride: PositiveInt
+    patch_mean: Packed
+    whitening: Packed
+    centres: Packed
     blocks: tuple[Block, ...]
-    mean: Floats
-    axes: Floats
-    brightest: float | None = None
+    mean: Packed
+    axes: Packed
+    brightest: Positive | None = None
+    kind: ClassVar[str] = "shapes"
     shows_pixels: ClassVar[bool] = False
 
     @property
@@ -224,40 +226,12 @@ class ShapesFeatureMap:
             )
         return images.reshape(-1, *shape)
 
-    def to_json(self) -> dict[str, Any]:
-        """The map as a JSON document; arrays as base64 of little-endian float32."""
-        return {
-            "kind": "shapes",
-            "canvas": list(self.canvas),
-            "colour": self.colour,
-            "white": self.white,
-            "stride": self.stride,
-            "brightest": self.brightest,
-            **{name: pack(getattr(self, name)) for name in _ARRAYS},
-            "blocks": [[pack(part) for part in block] for block in self.blocks],
-        }
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> ShapesFeatureMap:
-        """Rebuild from `to_json`."""
-        height, width = document["canvas"]
-        parts: dict[str, Any] = {name: unpack(document[name]) for name in _ARRAYS}
-        parts["blocks"] = tuple(Block(*map(unpack, block)) for block in document["blocks"])
-        shapes = cls(
-            canvas=(int(height), int(width)),
-            colour=bool(document["colour"]),
-            white=float(document["white"]),
-            stride=int(document["stride"]),
-            brightest=white_of(document),
-            **parts,
-        )
-        if not 0 < height * width <= _MOST_PIXELS or not 0 < shapes.white < np.inf or shapes.stride < 1:
+    def check(self) -> None:
+        """Refuse a canvas that is none, and parts that do not fit each other."""
+        height, width = self.canvas
+        if not 0 < height * width <= _MOST_PIXELS:
             raise ValueError("its canvas is none")
-        shapes._features([np.zeros(shapes.canvas, np.uint8)])  # raises where its parts do not fit each other
-        return shapes
-
-
-_ARRAYS = ("patch_mean", "whitening", "centres", "mean", "axes")
+        self._features([np.zeros(self.canvas, np.uint8)])
 
 
 def _canvas(images: Array | Sequence[Array], side: int) -> tuple[tuple[int, int], bool, int]:

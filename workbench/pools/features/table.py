@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import AfterValidator, PlainSerializer, PlainValidator
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.cells import FORMATS, Numbers, read_dates, read_numbers, read_texts
 from workbench.pools.features.pieces import PiecesFeatureMap
+from workbench.pools.features.saved_map import Finite, Positive, SavedMap, Sign
 from workbench.reading import cut, listed
 
 BLANK_CATEGORY = "(empty)"
@@ -20,7 +22,7 @@ LIMIT = 5.0
 
 
 @dataclass(frozen=True)
-class NumberColumn:
+class NumberColumn(SavedMap):
     """A column taken as a number.
 
     Attributes:
@@ -33,12 +35,12 @@ class NumberColumn:
     """
 
     name: str
-    fill: float | None = None
+    fill: Finite | None = None
     flag: bool = False
-    centre: float = 0.0
-    scale: float | None = None
-    decimal: str = ""
-    noun: ClassVar[str] = "number"
+    centre: Finite = 0.0
+    scale: Positive | None = None
+    decimal: Sign = ""
+    kind: ClassVar[str] = "number"
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -65,7 +67,7 @@ class NumberColumn:
                 for sign in {".", ","} - {self.decimal or decimal}
                 if replace(self, decimal=sign).cells(column, sign).unreadable.sum() < n
             ]
-            note = f"{n:,} of {int((~cells.blank).sum()):,} filled cells of {self.name!r} are no {self.noun}"
+            note = f"{n:,} of {int((~cells.blank).sum()):,} filled cells of {self.name!r} are no {self.kind}"
             note += f", such as {cut(str(column.iloc[int(cells.unreadable.argmax())]))}"
             if ways:
                 raise InputError(
@@ -83,7 +85,7 @@ class NumberColumn:
             row = int(cells.unreadable.argmax())
             raise InputError(
                 f"Row {row + 1}, column {self.name!r} holds {cut(str(column.iloc[row]))}, which is not a "
-                f"{self.noun}."
+                f"{self.kind}."
             )
         missing = ~np.isfinite(cells.values)
         if missing.any() and self.fill is None:
@@ -106,21 +108,11 @@ class NumberColumn:
         good = np.isfinite(centre) and np.isfinite(scale) and scale > 0
         return replace(self, centre=centre if good else 0.0, scale=scale if good else 1.0)
 
-    def to_json(self) -> dict[str, Any]:
-        """As an entry of the recipe."""
-        return {"type": self.noun, **asdict(self)}
 
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        """Rebuild from `to_json`."""
-        column = cls(**_without_type(entry))
-        if (
-            not np.isfinite((column.fill or 0.0, column.centre, column.scale or 1.0)).all()
-            or column.scale == 0
-        ):
-            raise ValueError("its numbers are none")
-        _decimal(column.decimal)
-        return column
+def _known_format(form: str) -> str:
+    if form not in ("", *FORMATS):
+        raise ValueError(f"it reads dates as {cut(form)}")
+    return form
 
 
 @dataclass(frozen=True)
@@ -131,23 +123,16 @@ class DateColumn(NumberColumn):
         format: one of `workbench.pools.cells.FORMATS`; "" for columns of dates as such.
     """
 
-    format: str = ""
-    noun: ClassVar[str] = "date"
+    format: Annotated[str, AfterValidator(_known_format)] = ""
+    kind: ClassVar[str] = "date"
 
     def cells(self, column: Any, decimal: str) -> Numbers:
         """A pandas column as days."""
         return read_dates(column, self.format)
 
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        """Rebuild from `to_json`."""
-        if entry["format"] not in ("", *FORMATS):
-            raise ValueError(f"it reads dates as {cut(entry['format'])}")
-        return super().from_json(entry)
-
 
 @dataclass(frozen=True)
-class CategoryColumn:
+class CategoryColumn(SavedMap):
     """A text column taken as one 0/1 feature a category.
 
     Attributes:
@@ -162,7 +147,8 @@ class CategoryColumn:
     categories: tuple[str, ...]
     blank: bool = False
     fill: str | None = None
-    scale: float | None = None
+    scale: Positive | None = None
+    kind: ClassVar[str] = "one-hot"
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -204,21 +190,9 @@ class CategoryColumn:
         features[codes < 0] = 0.0
         return features if self.scale is None else features / self.scale, codes, texts
 
-    def to_json(self) -> dict[str, Any]:
-        """As an entry of the recipe."""
-        return {"type": "one-hot", **asdict(self), "categories": list(self.categories)}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> CategoryColumn:
-        """Rebuild from `to_json`."""
-        column = cls(**_without_type(entry) | {"categories": tuple(map(str, entry["categories"]))})
-        if column.scale is not None and not column.scale > 0:
-            raise ValueError("its scale is none")
-        return column
-
 
 @dataclass(frozen=True, eq=False)
-class TextColumn:
+class TextColumn(SavedMap):
     """A column of texts beside other columns, as directions of words and pieces of words.
 
     Attributes:
@@ -229,7 +203,8 @@ class TextColumn:
 
     name: str
     map: PiecesFeatureMap
-    scale: float = 1.0
+    scale: Positive = 1.0
+    kind: ClassVar[str] = "text"
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -243,30 +218,18 @@ class TextColumn:
             np.float32(self.scale)
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """As an entry of the recipe."""
-        return {"type": "text", "name": self.name, "map": self.map.to_json(), "scale": self.scale}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> TextColumn:
-        """Rebuild from `to_json`."""
-        scale = float(entry["scale"])
-        if not scale > 0 or not np.isfinite(scale):
-            raise ValueError("its scale is none")
-        return cls(str(entry["name"]), PiecesFeatureMap.from_json(entry["map"]), scale)
-
 
 RecipeColumn = NumberColumn | CategoryColumn | TextColumn
-_ENTRIES: dict[str, type[RecipeColumn]] = {
-    "number": NumberColumn,
-    "date": DateColumn,
-    "one-hot": CategoryColumn,
-    "text": TextColumn,
-}
+_ENTRIES = {entry.kind: entry for entry in (NumberColumn, DateColumn, CategoryColumn, TextColumn)}
+_Entry = Annotated[
+    RecipeColumn,
+    PlainValidator(lambda document: _ENTRIES[document["kind"]].from_json(document)),
+    PlainSerializer(lambda entry: entry.to_json()),
+]
 
 
 @dataclass(frozen=True)
-class TableFeatureMap:
+class TableFeatureMap(SavedMap):
     """The recipe that turns rows of a table into features.
 
     Attributes:
@@ -275,8 +238,9 @@ class TableFeatureMap:
             no groups of digits.
     """
 
-    recipe: tuple[RecipeColumn, ...]
-    decimal: str = ""
+    recipe: tuple[_Entry, ...]
+    decimal: Sign = ""
+    kind: ClassVar[str] = "table"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -356,33 +320,6 @@ class TableFeatureMap:
         """The same map for rows whose numbers have another decimal sign."""
         signs = (replace(e, decimal=decimal) if isinstance(e, NumberColumn) else e for e in self.recipe)
         return TableFeatureMap(tuple(signs), decimal)
-
-    def to_json(self) -> dict[str, Any]:
-        """The map as a JSON document."""
-        recipe = [column.to_json() for column in self.recipe]
-        kind = "mixed" if self.learnt else "table"
-        return {"kind": kind, "decimal": self.decimal, "recipe": recipe}
-
-    @property
-    def learnt(self) -> bool:
-        """True if it depends on all items of the pool, as texts do."""
-        return any(isinstance(column, TextColumn) for column in self.recipe)
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> TableFeatureMap:
-        """Rebuild from `to_json`."""
-        recipe = tuple(_ENTRIES[entry["type"]].from_json(entry) for entry in document["recipe"])
-        return cls(recipe, _decimal(document["decimal"]))
-
-
-def _without_type(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key != "type"} | {"name": str(entry["name"])}
-
-
-def _decimal(sign: Any) -> str:
-    if sign not in ("", ".", ","):
-        raise ValueError(f"its decimal sign is {cut(sign)}")
-    return str(sign)
 
 
 def as_frame(rows: Any, names: Sequence[str]) -> Any:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeGuard
+from typing import Annotated, Any, ClassVar, TypeGuard
 
 import numpy as np
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
-from workbench.arrays import Array, Floats, first_not_finite, pack, unpack
+from workbench.arrays import Array, first_not_finite
 from workbench.errors import InputError
 from workbench.numpy_predictor import unit
 from workbench.pools.cells import texts_of
 from workbench.pools.encoders import is_encoder, of_document, open_encoder, weights_of
-from workbench.pools.features.numbers import white_of
+from workbench.pools.features.saved_map import Packed, Positive, SavedMap
 from workbench.pools.pool import FeatureMap
 from workbench.reading import cut
 
@@ -26,7 +27,7 @@ _CHUNK = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class VectorFeatureMap:
+class VectorFeatureMap(SavedMap):
     """Vectors centred, brought to unit length and, above 256 columns, projected (docs/math.md, 12).
 
     Attributes:
@@ -39,10 +40,11 @@ class VectorFeatureMap:
     """
 
     source: str
-    mean: Floats
-    axes: Floats | None = None
+    mean: Packed
+    axes: Packed | None = None
     class_names: tuple[str, ...] = ()
-    class_features: Floats | None = None
+    class_features: Packed | None = None
+    kind: ClassVar[str] = "vectors"
     shows_pixels: ClassVar[bool] = False
 
     @property
@@ -130,33 +132,17 @@ class VectorFeatureMap:
         out[has_vector] = self.class_features[np.array(places, dtype=np.int64)[has_vector]]
         return out, has_vector
 
-    def to_json(self) -> dict[str, Any]:
-        """The map as a JSON document; arrays as base64 of little-endian float32."""
-        axes = None if self.axes is None else pack(self.axes)
-        document: dict[str, Any] = {
-            "kind": "vectors",
-            "source": self.source,
-            "mean": pack(self.mean),
-            "axes": axes,
-        }
-        if self.class_features is not None:
-            document |= {"classes": list(self.class_names), "of_classes": pack(self.class_features)}
-        return document
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> VectorFeatureMap:
-        """Rebuild from `to_json`."""
-        mean = unpack(document["mean"])
-        axes = None if document["axes"] is None else unpack(document["axes"])
-        if mean.ndim != 1 or not len(mean) or (axes is not None and axes.shape[1:] != mean.shape):
+    def check(self) -> None:
+        """Refuse axes and vectors of classes that do not fit the mean."""
+        axes, features = self.axes, self.class_features
+        if (
+            self.mean.ndim != 1
+            or not len(self.mean)
+            or not (axes is None or axes.shape[1:] == self.mean.shape)
+        ):
             raise ValueError("its axes do not fit its mean")
-        feature_map = cls(str(document["source"]), mean, axes)
-        if "of_classes" not in document:
-            return feature_map
-        names, features = tuple(map(str, document["classes"])), unpack(document["of_classes"])
-        if features.shape != (len(names), len(feature_map.columns)):
+        if features is not None and features.shape != (len(self.class_names), len(self.columns)):
             raise ValueError("its vectors of classes do not fit its columns")
-        return replace(feature_map, class_names=names, class_features=features)
 
 
 def _plain(name: str) -> str:
@@ -164,7 +150,7 @@ def _plain(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class EncoderFeatureMap:
+class EncoderFeatureMap(SavedMap):
     """An encoder's vectors, centred, of unit length and projected.
 
     Attributes:
@@ -176,12 +162,13 @@ class EncoderFeatureMap:
         brightest: value of files of more than eight bits a pixel that is white; None takes each file's own.
     """
 
-    encoder: str
-    items: str
+    encoder: Annotated[str, AfterValidator(of_document)]
+    items: Annotated[str, Field(pattern=r"^(image|text)$")]
     column: str
     vectors: VectorFeatureMap
     weights: str = ""
-    brightest: float | None = None
+    brightest: Positive | None = None
+    kind: ClassVar[str] = "encoder"
     shows_pixels: ClassVar[bool] = False
 
     @property
@@ -210,28 +197,6 @@ class EncoderFeatureMap:
             raise other_encoder(self.encoder)
         return self.vectors.transform(encode(items))
 
-    def to_json(self) -> dict[str, Any]:
-        """The map as a JSON document; the encoder by its name, not its weights."""
-        return {
-            "kind": "encoder",
-            "encoder": self.encoder,
-            "items": self.items,
-            "column": self.column,
-            "weights": self.weights,
-            "brightest": self.brightest,
-            "vectors": self.vectors.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> EncoderFeatureMap:
-        """Rebuild from `to_json`; a function of somebody's own is run only where a person named it."""
-        encoder = of_document(str(document["encoder"]))
-        if document["items"] not in ("image", "text"):
-            raise ValueError("its items are neither images nor texts")
-        vectors = VectorFeatureMap.from_json(document["vectors"])
-        rest = str(document["column"]), vectors, str(document["weights"]), white_of(document)
-        return cls(encoder, document["items"], *rest)
-
 
 def other_encoder(name: str) -> InputError:
     """Message for an encoder that is not the one that made a pool's features."""
@@ -241,15 +206,25 @@ def other_encoder(name: str) -> InputError:
     )
 
 
+def _rebuilt(document: dict[str, Any]) -> FeatureMap:
+    from workbench.pools.features import feature_map_from_json
+
+    return feature_map_from_json(document)
+
+
+_Part = Annotated[FeatureMap, PlainValidator(_rebuilt), PlainSerializer(lambda part: part.to_json())]
+
+
 @dataclass(frozen=True, eq=False)
-class JoinedFeatureMap:
+class JoinedFeatureMap(SavedMap):
     """Sets of features side by side, each brought to unit length: the sum of their linear kernels.
 
     Attributes:
         parts: one map a set; all read the same rows.
     """
 
-    parts: tuple[FeatureMap, ...]
+    parts: Annotated[tuple[_Part, ...], Field(min_length=2)]
+    kind: ClassVar[str] = "joined"
     shows_pixels: ClassVar[bool] = False
 
     @property
@@ -280,20 +255,6 @@ class JoinedFeatureMap:
                 "features that are made from the items alone for a model that must predict."
             )
         return joined([part.transform(rows) for part in self.parts])
-
-    def to_json(self) -> dict[str, Any]:
-        """The maps as a JSON document."""
-        return {"kind": "joined", "parts": [part.to_json() for part in self.parts]}
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> JoinedFeatureMap:
-        """Rebuild from `to_json`."""
-        from workbench.pools.features import feature_map_from_json
-
-        parts = tuple(feature_map_from_json(part) for part in document["parts"])
-        if len(parts) < 2:
-            raise ValueError("it joins fewer than two sets")
-        return cls(parts)
 
 
 def joined(blocks: Sequence[Array]) -> Array:

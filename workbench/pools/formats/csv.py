@@ -1,7 +1,8 @@
-"""CSV files as tables of texts."""
+"""Files of text: a CSV as a table of texts, or an item on each line."""
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -27,14 +28,13 @@ from workbench.pools.tables.source_table import (
     told_names,
     told_titles,
 )
-from workbench.pools.tables.uses import is_of_ours
+from workbench.pools.tables.uses import ColumnUse, is_of_ours
 from workbench.reading import cut, reading
 
 _NOTHING = "\x1f"  # stands in no text: between cells where each line is one
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFF_CHARACTERS = 65_536
 _MAX_RAGGED = 10_000
-_BLOCK = 1 << 20
 _QUOTES: dict[str, dict[str, Any]] = {
     '"': {},
     "none": {"quoting": csv.QUOTE_NONE},
@@ -123,7 +123,7 @@ def read(file: File, options: TableOptions) -> RawTable:
     )
 
 
-def ways_to_read(file: File, options: TableOptions, message: str) -> tuple[Fix, ...]:
+def ways_to_read(message: str) -> tuple[Fix, ...]:
     """The ways out for a file whose quotes do not fit."""
     if 'quote="none"' in message:
         ways = {"Quotes are part of the texts": "none", "Read it as well as can be": '"'}
@@ -330,11 +330,7 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
     import pyarrow.csv as pc
 
     data, delimiter, name = lines.data, lines.delimiter, lines.name
-    start = 0
-    for _ in range(header_lines):
-        start = _line_end(data, start)
-    body = memoryview(data)[start:]
-    if not data[start : start + _BLOCK].strip() and not data[start:].strip():
+    if not any(start > header_lines for start, _, _ in lines):
         return pd.DataFrame({column: pd.Series([], dtype="str") for column in names}), 0
     n_ragged = 0
 
@@ -348,15 +344,17 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
             raise InputError(f"The delimiter must be one character; got {cut(delimiter)}.")
         try:
             table = pc.read_csv(
-                pa.BufferReader(pa.py_buffer(body)),
+                pa.BufferReader(data),
                 read_options=pc.ReadOptions(
-                    column_names=names, block_size=max(1 << 20, min(len(body), 1 << 26))
+                    column_names=names,
+                    skip_rows=header_lines,
+                    block_size=max(1 << 20, min(len(data), 1 << 26)),
                 ),
                 parse_options=pc.ParseOptions(
                     delimiter=delimiter,
                     quote_char=False if lines.quote == "none" else '"',
                     escape_char="\\" if lines.quote == "backslash" else False,
-                    newlines_in_values=lines.quote != "none" and data.find(b'"', start) >= 0,
+                    newlines_in_values=lines.quote != "none" and b'"' in data,
                     invalid_row_handler=skip,
                 ),
                 convert_options=pc.ConvertOptions(
@@ -376,13 +374,6 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
             raise
         frame = table.to_pandas()
         return frame.fillna("") if lines.names_quoted else frame, n_ragged
-
-
-def _line_end(data: bytes, start: int) -> int:
-    newline, back = data.find(b"\n", start), data.find(b"\r", start)
-    if back >= 0 and (newline < 0 or back < newline):
-        return back + 2 if data[back + 1 : back + 2] == b"\n" else back + 1
-    return len(data) if newline < 0 else newline + 1
 
 
 def _is_an_item(names: list[str], frame: Any) -> bool:
@@ -413,3 +404,90 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+_FIRST_LINES = 50
+_SHORT = 24  # characters of a cell of a table in the mean; sentences with commas are longer
+
+
+def read_lines(file: File, options: TableOptions) -> RawTable:
+    """A text file: lines, or the table that it is by its looks or by what is asked of it.
+
+    Args:
+        file: also .gz.
+        options: lines says which of the two; the others as for a CSV.
+
+    Returns:
+        A table with the one column "text", or that of `read`.
+
+    Raises:
+        InputError: as for a CSV.
+    """
+    data, encoding, problems = as_utf8(file.content(options.max_bytes), file.name, options.encoding)
+    text = data.decode()
+    as_lines = options.lines
+    if as_lines is None:
+        as_lines = not _names_columns(options) and not _are_rows(text, options.delimiter)
+    if not as_lines:
+        return read(file, options)
+    import pandas as pd
+
+    numbered = [(i, line.strip()) for i, line in enumerate(_cut_lines(text), start=1) if line.strip()]
+    if not numbered:
+        raise InputError(f"{file.name} is empty. Give a file with an item on each line.")
+    if "\x00" in text[:65_536]:
+        raise InputError(f"{file.name} is not a text file (it holds zero bytes).")
+    check_cells(file.name, len(numbered), 1, options.max_cells)
+    frame = pd.DataFrame({"text": pd.Series([line for _, line in numbered], dtype="str")})
+    at = [i for i, _ in numbered]
+    return RawTable(
+        file.name,
+        "lines",
+        frame,
+        encoding=encoding,
+        uses={"text": ColumnUse.of("text", "text")},
+        problems=(*problems, _told_lines(frame["text"].tolist()) if options.lines is None else _EACH_LINE),
+        locate=lambda row: f"line {at[row]}",
+    )
+
+
+_EACH_LINE = Problem("lines", "note", "Each line is an item.")
+
+
+def _told_lines(lines: list[str]) -> Problem:
+    """Note that each line is an item; a guess where all lines have as many words, as those of a table."""
+    widths = [len(line.split()) for line in lines[:_FIRST_LINES]]
+    names_rows = widths[0] in (widths[-1], widths[-1] - 1)  # R leaves the names of rows without one
+    if min(widths) < 2 or len(set(widths[1:])) != 1 or not names_rows:
+        return _EACH_LINE
+    ways = (Fix("Items", {"lines": True}), Fix("Cells", {"lines": False, "delimiter": " "}))
+    message = f"Each line is an item, as {cut(lines[0], 60)}: or are these cells with a space between?"
+    return Problem("lines", "guess", message, fixes=ways)
+
+
+LINES = table_reader(read_lines, ways_to_read)
+
+
+def _cut_lines(text: str) -> list[str]:
+    """Lines end where they do in any editor; str.splitlines tears texts at eight more characters."""
+    return re.split(r"\r\n|\n|\r", text)
+
+
+def _names_columns(options: TableOptions) -> bool:
+    """True if a person speaks of columns that lines do not have."""
+    return options.header is not None or any(name != "text" for name in options.columns)
+
+
+def _are_rows(text: str, delimiter: str | None) -> bool:
+    """True if the first lines have as many short cells each."""
+    lines = [line for line in _cut_lines(text[:65_536]) if line.strip()][:_FIRST_LINES]
+    if len(lines) < 2:
+        return False
+    for mark in (delimiter,) if delimiter else ("\t", ",", ";", "|"):
+        cells = [line.split(mark) for line in lines]
+        widths = {len(row) for row in cells}
+        if widths != {1} and len(widths) == 1:
+            mean = sum(len(cell.strip()) for row in cells for cell in row) / sum(map(len, cells))
+            if mark == "\t" or mean <= _SHORT:
+                return True
+    return False

@@ -222,6 +222,16 @@ def check_cells(
         )
 
 
+def check_choice(option: str, value: Any, choices: Sequence[Any]) -> None:
+    """Refuse a value that an option does not have.
+
+    Raises:
+        InputError: says which it has.
+    """
+    if value not in choices:
+        raise InputError(f"{option}={cut(value)} is not one of {', '.join(map(repr, choices))}.")
+
+
 def by_split(
     name: str, paths: Sequence[str], split: str | None
 ) -> tuple[dict[str, list[str]], tuple[str, ...]]:

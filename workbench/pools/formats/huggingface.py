@@ -3,21 +3,21 @@
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
 from workbench.errors import InputError
 from workbench.members import Members
-from workbench.pools.formats import Reader, csv, json, parquet
-from workbench.pools.formats.arrow import read_streams
+from workbench.pools.formats import Reader, csv, json
+from workbench.pools.formats.arrow import read_parquet, read_parts, read_streams
 from workbench.pools.formats.files import IMAGE_ENDINGS, METADATA, File, by_split, check_cells, check_size
-from workbench.pools.formats.parquet import read_parts
 from workbench.pools.images.photos import MAX_PHOTO_BYTES
 from workbench.pools.notebooks import counted
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.pictures import found_by_path
-from workbench.pools.tables.source_table import Pictured, RawTable
+from workbench.pools.tables.source_table import RawTable
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import listed, parse_json, reading
 
@@ -151,7 +151,7 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
         problems=tuple(
             {(remark.code, remark.message): remark for raw in raws for remark in raw.problems}.values()
         ),
-        pictures={column: Pictured(pictures, members.read)},
+        pictures={column: {key: partial(members.read, path) for key, path in pictures.items()}},
         uses={column: ColumnUse.of(column, "picture")},
         notes=(*(remark for raw in raws for remark in raw.notes), *notes),
         n_there=sum(len(raw.frame) + raw.n_ragged for raw in raws),
@@ -162,7 +162,7 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
 def _read(members: Members, about: str, images: Sequence[str], options: TableOptions) -> tuple[RawTable, str]:
     """One table of metadata, and its column of names of files."""
     inner = File(members.read(about, options.max_bytes), about)
-    readers: dict[str, Any] = {".csv": csv.read, ".jsonl": json.read_lines, ".parquet": parquet.read}
+    readers: dict[str, Any] = {".csv": csv.read, ".jsonl": json.read_lines, ".parquet": read_parquet}
     raw = readers[PurePosixPath(about).suffix](inner, options)
     column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
     if column is None:  # other programs call it otherwise: isic_id, id

@@ -6,35 +6,32 @@ an image's header promises, and the pixels of all images together. Nothing is un
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Ints
+from workbench.arrays import Ints
 from workbench.errors import InputError
-from workbench.pools.building import check_image_features, image_pool
+from workbench.pools.building import check_image_features
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import Reader
-from workbench.pools.formats.files import IMAGE_ENDINGS, MAX_BYTES, TABLES, File, check_size
-from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, MAX_PIXELS, stack_images
+from workbench.pools.formats.files import IMAGE_ENDINGS, MAX_BYTES, TABLES, File, check_choice, check_size
+from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PIXELS
 from workbench.pools.images.photos import (
     MAX_PHOTO_BYTES,
-    READING,
     Decoding,
-    PhotoItems,
+    Described,
     Photos,
     dropped_note,
     paged_note,
     photo_pool,
-    read_photos,
 )
 from workbench.pools.labels import class_order
 from workbench.pools.notebooks import counted
 from workbench.pools.pool import Pool, TestSplit
-from workbench.progress import part
 from workbench.reading import cut, listed, reading
 
 MAX_FILES = 200_000
@@ -82,66 +79,37 @@ def load(
     Raises:
         InputError: what is wrong, with the file's name, and what to do.
     """
-    if mode not in (None, "grey", "colour"):
-        raise InputError(f"mode={mode!r} is not one of 'grey', 'colour'.")
-    if corrupt not in ("error", "drop"):
-        raise InputError(f"corrupt={corrupt!r} is not one of 'error', 'drop'.")
+    check_choice("mode", mode, (None, "grey", "colour"))
+    check_choice("corrupt", corrupt, ("error", "drop"))
     size = _wanted_size(resize)
     features = features or ("pixels" if size or mode else "shapes")
     check_image_features(features)
-    # photos are read one at a time: only an upload, which is held in memory, is limited
-    shapes = features == "shapes" or is_vectors(features)
-    folder = ImageFolder(file, MAX_PHOTO_BYTES if shapes and max_bytes == MAX_BYTES else max_bytes)
-    if shapes:
+    if features == "shapes" or is_vectors(features):
         if size or mode:
             raise InputError(
                 "resize= and mode= are for features of pixels; shapes take images as they are. Leave them "
                 'out, or say features="pixels".'
             )
-        limit = MAX_PHOTO_PIXELS if max_pixels == MAX_PIXELS else max_pixels
-        with part(0.0, READING):
-            decoding = read_photos(folder, folder.paths, corrupt, limit)
-        paths, labelling, notes = _kept(folder, decoding, labelled)
-        pool = photo_pool(
-            decoding,
-            PhotoItems(paths, Photos(folder, paths, limit, brightest=decoding.brightest)),
-            labelling.truth,
-            labelling.classes,
-            features,
-            name=name or file.stem,
-            title=file.name,
-            notes=(*notes, *labelling.notes),
-        )
-        if pool is not None:
-            return replace(pool, test=labelling.test)
-    decoding = Decoding(folder, folder.paths, corrupt)
-    decoded = _decode_all(folder, decoding, size, mode, max_pixels, min(max_cells, max_bytes))
-    paths, labelling, notes = _kept(folder, decoding, labelled)
-    notes += list(decoding.said)
-    if size:
-        notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
-    if mode:
-        notes.append(f"Images turned to {mode}.")
-    return image_pool(
-        name or file.stem,
-        decoded,
-        labelling.truth,
-        labelling.classes,
-        ids=paths,
-        test=labelling.test,
-        features=features,
-        resized=size is not None,
-        mode=mode,
-        brightest=decoding.brightest,
+        # photos are read one at a time: only an upload, which is held in memory, is limited
+        max_bytes = MAX_PHOTO_BYTES if max_bytes == MAX_BYTES else max_bytes
+    folder = ImageFolder(file, max_bytes)
+    return photo_pool(
+        folder,
+        folder.paths,
+        partial(_described, folder, labelled),
+        features,
+        corrupt,
+        name=name or file.stem,
         title=file.name,
-        notes=(*notes, *labelling.notes),
+        size=size,
+        mode=mode,
+        max_pixels=max_pixels,
+        max_cells=min(max_cells, max_bytes),
     )
 
 
-def _kept(
-    folder: ImageFolder, decoding: Decoding, labelled: bool | None
-) -> tuple[list[str], Folders, list[str]]:
-    """Paths of the images that were decoded, what their folders mean, and notes on the other files.
+def _described(folder: ImageFolder, labelled: bool | None, decoding: Decoding) -> Described:
+    """The images that were decoded with what their folders mean, and notes on the other files.
 
     Raises:
         InputError: fewer than two, or as `classes_by_folder`.
@@ -151,7 +119,8 @@ def _kept(
         why = f" {dropped_note(folder.paths, decoding.dropped)}" if decoding.dropped else ""
         raise InputError(few + why)
     paths = [folder.paths[i] for i in decoding.kept]
-    return paths, classes_by_folder(folder.label, paths, labelled), _left_out(folder, decoding)
+    folders = classes_by_folder(folder.label, paths, labelled)
+    return Described(paths, *folders._replace(notes=(*_left_out(folder, decoding), *folders.notes)))
 
 
 def _left_out(folder: ImageFolder, decoding: Decoding) -> list[str]:
@@ -219,24 +188,6 @@ def _is_junk(path: str) -> bool:
 def _is_hidden(path: str) -> bool:
     """True if a folder on the way is hidden, as those of notebooks and version control are."""
     return any(part.startswith(".") for part in PurePosixPath(path).parts[:-1])
-
-
-def _decode_all(
-    folder: ImageFolder,
-    decoding: Decoding,
-    size: tuple[int, int] | None,
-    mode: str | None,
-    max_pixels: int,
-    max_cells: int,
-) -> Array:
-    paths: list[str] = []
-
-    def decoded() -> Iterator[Array]:
-        for _, image in decoding.images(size=size, mode=mode, max_pixels=max_pixels):
-            paths.append(folder.paths[decoding.kept[-1]])
-            yield image
-
-    return stack_images(decoded(), len(folder.paths), folder.label, max_cells, paths)
 
 
 def _wanted_size(resize: int | tuple[int, int] | None) -> tuple[int, int] | None:

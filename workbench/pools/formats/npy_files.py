@@ -1,10 +1,11 @@
 """NPY and NPZ files: nothing is unpickled, sizes are checked first, the same arrays give the same bytes."""
 
 import io
+import struct
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,19 @@ _MAX_LABEL_BYTES = 100 << 20
 
 class _Header(NamedTuple):
     shape: tuple[int, ...]
-    fortran: bool
+    order: Literal["C", "F"]
     dtype: np.dtype[Any]
     offset: int
+
+    def mapped(self, path: Path, start: int = 0) -> Array:
+        """The array behind the header that begins at `start` in a file, as a memory map."""
+        if 0 in self.shape:
+            return np.empty(self.shape, self.dtype)
+        return np.memmap(path, self.dtype, "r", start + self.offset, self.shape, self.order)
+
+    def of(self, data: bytes) -> Array:
+        """The array in the bytes behind the header."""
+        return np.ndarray(self.shape, self.dtype, data, order=self.order)
 
 
 class NpzFile(Mapping[str, Array]):
@@ -62,10 +73,10 @@ class NpzFile(Mapping[str, Array]):
         info, where = self._members[key], self._where(key)
         with reading(f"{where} is damaged or locked; it"), self._zip.open(info) as stream:
             header = _read_header(stream, where, info.file_size)
-            if self._path is not None and info.compress_type == zipfile.ZIP_STORED and 0 not in header.shape:
-                return self._mapped(self._path, info, header)
+            if self._path is not None and info.compress_type == zipfile.ZIP_STORED:
+                return header.mapped(self._path, _place_of(self._path, info))
             check_size(f"{where} (unpacked)", info.file_size, self._max_bytes)
-            return _from_bytes(stream.read(), header, where)
+            return header.of(stream.read())
 
     def texts(self, key: str, n: int | None = None) -> Array:
         """A member of labels, ids or names, whose size is checked against what such things can be.
@@ -101,15 +112,12 @@ class NpzFile(Mapping[str, Array]):
     def _where(self, key: str) -> str:
         return f"{self.name}, array {cut(key)}"
 
-    def _mapped(self, path: Path, info: zipfile.ZipInfo, header: _Header) -> Array:
-        """The member as a memory map, where it lies in the file as it is."""
-        with path.open("rb") as file:
-            file.seek(info.header_offset + 26)
-            lengths = file.read(4)
-        start = info.header_offset + 30 + int.from_bytes(lengths[:2], "little")
-        start += int.from_bytes(lengths[2:], "little") + header.offset
-        order: Any = "F" if header.fortran else "C"
-        return np.memmap(path, header.dtype, "r", start, header.shape, order)
+
+def _place_of(path: Path, info: zipfile.ZipInfo) -> int:
+    """First byte of a member that lies in its archive as it is."""
+    with path.open("rb") as file:
+        file.seek(info.header_offset + 26)
+        return info.header_offset + 30 + sum(struct.unpack("<2H", file.read(4)))
 
 
 def read_npy(file: File, max_bytes: int = MAX_BYTES) -> Array:
@@ -129,11 +137,8 @@ def read_npy(file: File, max_bytes: int = MAX_BYTES) -> Array:
         header = _read_header(stream, file.name, file.size())
         if file.is_upload:
             check_size(file.name, file.size(), max_bytes)
-            return _from_bytes(stream.read(), header, file.name)
-        if 0 in header.shape:
-            return np.empty(header.shape, header.dtype)
-        order: Any = "F" if header.fortran else "C"
-        return np.memmap(file.path, header.dtype, "r", header.offset, header.shape, order)
+            return header.of(stream.read())
+        return header.mapped(file.path)
 
 
 def _read_header(stream: IO[bytes], where: str, size: int) -> _Header:
@@ -158,17 +163,7 @@ def _read_header(stream: IO[bytes], where: str, size: int) -> _Header:
         raise InputError(f"{where} is cut short: its header promises {list(shape)} of {dtype}.")
     if max(shape, default=0) > 2**48 or (dtype.itemsize == 0 and count):
         raise InputError(f"{where} holds nothing: its header promises {list(shape)} of {dtype}.")
-    return _Header(shape, fortran, dtype, offset)
-
-
-def _from_bytes(data: bytes, header: _Header, where: str) -> Array:
-    count = int(np.prod(header.shape))
-    if count == 0:
-        return np.empty(header.shape, header.dtype)
-    if len(data) < count * header.dtype.itemsize:
-        raise InputError(f"{where} is cut short.")
-    flat = np.frombuffer(data, header.dtype, count)
-    return flat.reshape(header.shape, order="F" if header.fortran else "C")
+    return _Header(shape, "F" if fortran else "C", dtype, offset)
 
 
 # Zip's own epoch: a member carries its time, and bytes must not depend on when they were written.

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.building import said_of_shapes
+from workbench.pools.building import image_pool, said_of_shapes
 from workbench.pools.features.cache import WorkCache, cached_features, saved_white
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap
 from workbench.pools.features.vectors import is_vectors, without_features
+from workbench.pools.fingerprints import word_of
 from workbench.pools.images.decoding import (
     MAX_NUMBERS,
     MAX_PHOTO_PIXELS,
+    MAX_PIXELS,
     brightness,
     decode_image,
     n_frames,
@@ -28,7 +29,7 @@ from workbench.pools.images.decoding import (
     stack_images,
 )
 from workbench.pools.notebooks import counted
-from workbench.pools.pool import FeatureMap, ItemsWithIds, Pool, Shown, plain
+from workbench.pools.pool import FeatureMap, ItemsWithIds, Pool, Shown, TestSplit, plain
 from workbench.progress import part, tell
 from workbench.reading import cut, listed, reading
 
@@ -300,58 +301,128 @@ def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pix
     tell(0.0, f"Reading the photos: 0 of {len(paths):,}")
     for data, copy in decoding.images(max_pixels=max_pixels, side=2 * SIDE):
         decoding.copies.append(copy)
-        words.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
+        words.append(word_of(data))
         if (i := decoding.kept[-1] + 1) % _TOLD == 0:
             tell(i / len(paths), f"Reading the photos: {i:,} of {len(paths):,}")
     decoding.words = np.array(words, dtype=np.uint64)
     return decoding
 
 
+class Described(NamedTuple):
+    """Properties of the photos that were kept.
+
+    Attributes:
+        ids: [n].
+        truth: [n] class codes or None.
+        classes: their names.
+        test: the source's own split.
+        notes: what was done on the way.
+        cells: column name -> [n] values, of a table that names them.
+    """
+
+    ids: Sequence[str]
+    truth: Ints | None
+    classes: tuple[str, ...]
+    test: TestSplit | None = None
+    notes: tuple[str, ...] = ()
+    cells: Mapping[str, Any] | None = None
+
+
 def photo_pool(
-    read: Decoding,
-    items: PhotoItems,
-    truth: Ints | None,
-    classes: tuple[str, ...],
+    source: PhotoSource,
+    paths: Sequence[str],
+    describe: Callable[[Decoding], Described],
     features: str,
+    corrupt: str,
     *,
     name: str,
     title: str,
-    notes: tuple[str, ...] = (),
-) -> Pool | None:
-    """A pool of photos that were read, with shapes or vectors as features.
+    size: tuple[int, int] | None = None,
+    mode: str | None = None,
+    max_pixels: int = MAX_PHOTO_PIXELS,
+    max_cells: int = MAX_NUMBERS,
+) -> Pool:
+    """A pool of photos: decoded when they are shown, or held together where their pixels are the features.
 
     Args:
-        read: the photos.
-        items: [n] those that were kept.
-        truth: [n] class codes or None.
-        classes: their names.
-        features: "shapes" or "embeddings:FILE".
+        source: that holds them.
+        paths: [N] theirs in it.
+        describe: properties of those that were kept.
+        features: "shapes", "pixels", "embeddings:FILE" or the path of a network's feature map. Where all are
+            too small for shapes, these are pixels.
+        corrupt: those that cannot be decoded: "error" or "drop".
         name: of the pool.
         title: one line.
-        notes: what was done on the way.
+        size: (height, width) to bring each to, for pixels.
+        mode: "grey" or "colour" to bring each to, for pixels.
+        max_pixels: most pixels of one; photos that are not held together may have more (`MAX_PHOTO_PIXELS`).
+        max_cells: most pixels x colours of all together, for pixels.
 
-    Returns:
-        The pool; None where the images are too small for shapes.
+    Raises:
+        InputError: one that cannot be decoded, unless these are dropped; too many pixels; or as `describe`.
     """
-    vectors = is_vectors(features)
-    if not vectors and max(max(shape[:2]) for shape in read.copies.shapes) < SMALLEST:
-        return None
-    notes = (*notes, *read.said)
-    pool = partial(
-        Pool,
+    if features == "shapes" or is_vectors(features):
+        limit = MAX_PHOTO_PIXELS if max_pixels == MAX_PIXELS else max_pixels
+        with part(0.0, READING):
+            read = read_photos(source, paths, corrupt, limit)
+        about = describe(read)
+        photos = Photos(source, [paths[i] for i in read.kept], limit, brightest=read.brightest)
+        pair: tuple[FeatureMap, Array] | None = None
+        said: tuple[str, ...] = ()
+        if is_vectors(features):
+            pair = without_features(features, len(photos))
+        elif max(max(shape[:2]) for shape in read.copies.shapes) >= SMALLEST:
+            with part(READING, 1.0):
+                pair = _shapes_of(read)
+            said = (said_of_shapes(pair[0]),)
+        if pair is not None:
+            return Pool(
+                name,
+                "image",
+                pair[1],
+                about.classes,
+                about.truth,
+                PhotoItems(about.ids, photos, about.cells),
+                pair[0],
+                read.words,
+                about.test,
+                title,
+                f"{len(photos):,} images.",
+                common_scale=True,
+                notes=(*about.notes, *read.said, *said),
+            )
+    decoding, kept = Decoding(source, paths, corrupt), []
+
+    def decoded() -> Iterator[Array]:
+        for _, image in decoding.images(size=size, mode=mode, max_pixels=max_pixels):
+            kept.append(paths[decoding.kept[-1]])
+            yield image
+
+    images = stack_images(decoded(), len(paths), source.label, max_cells, kept)
+    about = describe(decoding)
+    notes = [*about.notes, *decoding.said]
+    if size:
+        notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
+    if mode:
+        notes.append(f"Images turned to {mode}.")
+    return image_pool(
         name,
-        "image",
-        classes=classes,
-        truth=truth,
-        items=items,
-        fingerprints=read.words,
+        images,
+        about.truth,
+        about.classes,
+        ids=about.ids,
+        test=about.test,
+        features=features,
+        resized=size is not None,
+        mode=mode,
+        brightest=decoding.brightest,
         title=title,
-        description=f"{len(items):,} images.",
-        common_scale=True,
+        notes=tuple(notes),
     )
-    if vectors:
-        bare, none = without_features(features, len(items))
-        return pool(features=none, feature_map=bare, notes=notes)
+
+
+def _shapes_of(read: Decoding) -> tuple[FeatureMap, Array]:
+    """Shapes of photos that were read, learnt from their copies."""
 
     def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
         shapes_map, features = ShapesFeatureMap.learn(read.copies, cache=cache)
@@ -360,8 +431,6 @@ def photo_pool(
     def replay(shapes_map: FeatureMap, rows: Ints) -> Array:
         return shapes_map.transform([read.copies[int(row)] for row in rows])
 
-    with part(READING, 1.0):
-        how = (2 * SIDE, read.brightest) if read.brightest else 2 * SIDE
-        fixed = {"white": 255.0, "brightest": read.brightest}
-        learnt, matrix = cached_features("shapes", read.words, how, learn, replay, **fixed)
-    return pool(features=matrix, feature_map=learnt, notes=(*notes, said_of_shapes(learnt)))
+    how = (2 * SIDE, read.brightest) if read.brightest else 2 * SIDE
+    fixed = {"white": 255.0, "brightest": read.brightest}
+    return cached_features("shapes", read.words, how, learn, replay, **fixed)

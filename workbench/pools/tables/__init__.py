@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def table_reader(
     read: Callable[[File, TableOptions], RawTable],
-    ways_out: Callable[[File, TableOptions, str], tuple[Fix, ...]] = lambda *_: (),
+    ways_out: Callable[[str], tuple[Fix, ...]] = lambda _: (),
     stream: Any = None,
 ) -> Reader:
     """The reader of a format of tables.
@@ -53,7 +53,7 @@ def table_reader(
         try:
             raw = raw_table(file, settings)
         except InputError as error:
-            fixes = ways_out(file, settings, str(error))
+            fixes = ways_out(str(error))
             problem = Problem("unreadable", "choice" if fixes else "error", str(error), fixes=fixes)
             return TableReport(file.name, problems=(problem,))
         return Examination(raw, settings).report(preview)

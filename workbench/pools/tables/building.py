@@ -9,7 +9,6 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.building import image_pool
 from workbench.pools.cells import EXACT, ISO, Numbers, date_format, plain_text, read_numbers
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
@@ -23,8 +22,7 @@ from workbench.pools.features.table import (
 )
 from workbench.pools.features.vectors import without_features
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
-from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, stack_images
-from workbench.pools.images.photos import PhotoItems, Photos, dropped_note, photo_pool, read_photos
+from workbench.pools.images.photos import Decoding, Described, dropped_note, photo_pool
 from workbench.pools.notebooks import counted
 from workbench.pools.pool import FeatureMap, Pool, RowItems, RowNumbers, TextItems
 from workbench.pools.tables.columns import Column, typical
@@ -211,42 +209,29 @@ def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
         notes = (*notes, f"{words}; left out.")
         rows = np.array([i for i in rows.tolist() if pictures.names[i] not in failed], dtype=np.int64)
     names = [pictures.names[i] for i in rows]
-    with part(0.0, 0.3):
-        decoding = read_photos(pictures, names, options.corrupt, MAX_PHOTO_PIXELS)
-    if decoding.dropped:
-        notes = (*notes, dropped_note(names, decoding.dropped))
-    if len(decoding.kept) < 2:
-        raise InputError(
-            f"{table.raw.name} names {counted(len(decoding.kept), 'picture')} that can be read; a pool needs "
-            f"at least 2. {dropped_note(names, decoding.dropped) if decoding.dropped else ''}".rstrip()
+
+    def described(decoding: Decoding) -> Described:
+        dropped = (dropped_note(names, decoding.dropped),) if decoding.dropped else ()
+        if len(decoding.kept) < 2:
+            few = counted(len(decoding.kept), "picture")
+            words = f"{table.raw.name} names {few} that can be read; a pool needs at least 2."
+            raise InputError(" ".join((words, *dropped)))
+        kept_rows, ids = rows[decoding.kept], [names[i] for i in decoding.kept]
+        # a picture in the table itself is no id
+        own = table.ids is not None or len(set(ids)) < len(ids) or any(len(key) > 200 for key in ids)
+        return Described(
+            item_ids(table, kept_rows) if own else ids,
+            None if table.truth is None else table.truth[kept_rows],
+            table.classes,
+            notes=(*notes, *dropped),
+            cells={
+                c: table.frame[c].iloc[kept_rows].array for c in table.item_columns if c != pictures.column
+            }
+            or None,
         )
-    rows, names = rows[decoding.kept], [names[i] for i in decoding.kept]
-    truth = None if table.truth is None else table.truth[rows]
-    ids = item_ids(table, rows) if table.ids is not None or len(set(names)) < len(names) else names
-    if table.ids is None and any(len(key) > 200 for key in ids):
-        ids = item_ids(table, rows)  # a picture in the table itself is no id
-    cells = {c: table.frame[c].iloc[rows].array for c in table.item_columns if c != pictures.column}
-    items = PhotoItems(ids, Photos(pictures, names, brightest=decoding.brightest), cells or None)
+
     features = options.features or "shapes"
-    shared: dict[str, Any] = {"name": name, "title": table.raw.name, "notes": notes}
-    pool = None
-    if features != "pixels":
-        pool = photo_pool(decoding, items, truth, table.classes, features, **shared)
-    if pool is None:
-        images = stack_images(iter(items.photos), len(names), table.raw.name, MAX_NUMBERS, names)
-        pool = replace(
-            image_pool(
-                name,
-                images,
-                truth,
-                table.classes,
-                ids=ids,
-                title=table.raw.name,
-                brightest=decoding.brightest,
-            ),
-            notes=(*notes, *decoding.said),
-        )
-    return pool
+    return photo_pool(pictures, names, described, features, options.corrupt, name=name, title=table.raw.name)
 
 
 def item_ids(table: Examination, rows: Ints) -> Sequence[str]:

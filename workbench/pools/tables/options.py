@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.pools.features.vectors import IMAGE_FEATURES, PREFIX, is_vectors
-from workbench.pools.formats.files import MAX_BYTES
+from workbench.pools.formats.files import MAX_BYTES, check_choice
 from workbench.pools.tables.uses import ColumnUse, uses_of
 from workbench.reading import cut
 
@@ -136,9 +136,7 @@ class TableOptions:
         for name, value in options.items():
             if name not in known_names:
                 raise InputError(f"Tables have no option {name!r}. They have: {', '.join(known_names)}.")
-            allowed = _CHOICES.get(name)
-            if allowed is not None and value not in allowed:
-                raise InputError(f"{name}={cut(value)} is not one of {', '.join(map(repr, allowed))}.")
+            check_choice(name, value, _CHOICES.get(name, (value,)))
         settings = {name: value for name, value in options.items() if name not in SHORT}
         features = settings.get("features")
         if features is not None and not is_vectors(features) and features not in IMAGE_FEATURES:

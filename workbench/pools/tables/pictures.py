@@ -21,6 +21,7 @@ from workbench.pools.images.fetching import MAX_PICTURE, fetch_all, is_address, 
 from workbench.pools.images.photos import MAX_PHOTO_BYTES, PhotoSource
 from workbench.pools.notebooks import counted
 from workbench.pools.tables.report import Fix
+from workbench.pools.tables.source_table import Pictured
 from workbench.reading import cut, letters, listed, reading
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Pictures:
     column: str
     label: str
     names: Sequence[str]
-    held: Mapping[str, bytes] = field(default_factory=dict)
+    held: Pictured = field(default_factory=dict)
     folder: PhotoSource | None = None
     paths: Mapping[str, str] = field(default_factory=dict)
 
@@ -61,7 +62,7 @@ class Pictures:
             InputError: it cannot be read.
         """
         if name in self.held:
-            return self.held[name]
+            return self.held[name]()
         if name.startswith(_INLINE):
             with reading(f"{self.label}: a picture in column {self.column!r}", "base64"):
                 return base64.b64decode(name.partition(",")[2][: 2 * MAX_PICTURE])

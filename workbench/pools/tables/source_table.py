@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,27 +15,8 @@ from workbench.pools.tables.report import Fix, Problem
 from workbench.pools.tables.uses import CLASS_NAMES, TEXT_NAMES, ColumnUse
 from workbench.reading import cut, listed
 
-
-@dataclass(frozen=True)
-class Pictured(Mapping[str, bytes]):
-    """Pictures that come with a table, each read when it is asked for.
-
-    Attributes:
-        places: name that stands in a cell -> where the picture lies.
-        take: from there to its bytes.
-    """
-
-    places: Mapping[str, Any]
-    take: Callable[[Any], bytes]
-
-    def __getitem__(self, name: str) -> bytes:
-        return self.take(self.places[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
-
-    def __len__(self) -> int:
-        return len(self.places)
+Pictured = Mapping[str, Callable[[], bytes]]
+"""Pictures that come with a table: name that stands in a cell -> what reads one."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +48,7 @@ class RawTable:
     n_ragged: int = 0
     locate: Callable[[int], str] = field(default=lambda row: f"row {row + 1}")
 
-    pictures: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    pictures: Mapping[str, Pictured] = field(default_factory=dict)
     uses: Mapping[str, ColumnUse] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
