@@ -8,7 +8,7 @@ from scipy.special import digamma, expit, ndtr
 from scipy.stats import poisson
 
 from workbench.arrays import Floats
-from workbench.papers.reproduce import Context, Report
+from workbench.papers.reproduce import Report
 
 
 class Erratum(NamedTuple):
@@ -29,10 +29,9 @@ class Erratum(NamedTuple):
     holds: bool
 
 
-def errata(context: Context) -> Report:
+def errata(report: Report) -> None:
     """Corrections that change a number, each checked by it."""
     corrections = [check() for check in CHECKS]
-    report = Report("Formulas of the papers that need a correction")
     for e in corrections:
         report.claim(
             f"{e.where}: {e.right}",
@@ -46,7 +45,6 @@ def errata(context: Context) -> Report:
         "average natural parameters, and in the GWI notes the sum over n goes around both terms: slips "
         "without a single number, listed for completeness.",
     ]
-    return report
 
 
 def bound_in_alpha() -> Erratum:
