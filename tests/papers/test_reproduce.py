@@ -288,10 +288,10 @@ def test_a_second_program_on_one_folder_waits_for_the_first(tmp_path: Path) -> N
     assert reproduce("errata", tmp_path)[0].verdict == "reproduced"
 
 
-@pytest.mark.parametrize("check", errata.CHECKS, ids=lambda c: c.__name__)
-def test_each_correction_is_shown_by_its_number(check: object) -> None:
-    found = check()  # type: ignore[operator]
-    assert found.holds, found
+@pytest.mark.parametrize("erratum", errata.ERRATA, ids=lambda e: e.check)
+def test_each_correction_is_shown_by_its_number(erratum: errata.Erratum) -> None:
+    numbers, holds = erratum.shown()
+    assert holds, numbers
 
 
 def test_a_cut_keeps_every_class_and_is_the_same_each_time() -> None:
