@@ -12,7 +12,6 @@ from workbench.studies.calibration import (
     LIKELIHOODS,
     NOISES,
     SWEPT,
-    against_gibbs,
     calibration_report,
     fitted,
     probabilities,
@@ -148,9 +147,10 @@ def fig4(report: Report) -> None:
 def fig5(report: Report) -> None:
     """Variational inference with and without augmentation against Gibbs sampling on wine (figure 5)."""
     from workbench.figures.teaching import agreement
+    from workbench.studies.lessons import gibbs
 
     samples = report.cap("Gibbs samples", 2000, 200)
-    exact, *approximations = against_gibbs(samples, progress=report.progress)
+    *_, (exact, *approximations) = gibbs(samples, report=report.progress)
     distance = {inference.title: inference.distance(exact) for inference in approximations}
     right = {inference.title: 1 - inference.error for inference in (exact, *approximations)}
     report.claim(
