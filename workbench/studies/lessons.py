@@ -365,7 +365,7 @@ def gibbs(samples: int, seed: int = 0, report: OnProgress = quiet) -> Iterator[t
             title, error_rate(y_test, p), p, np.asarray(latent.mean), np.asarray(latent.variance)
         )
 
-    inferences = (measured("Gibbs", 0.0, "logistic-softmax-gibbs", n_samples=samples),)
+    inferences: tuple[Inference, ...] = (measured("Gibbs", 0.0, "logistic-softmax-gibbs", n_samples=samples),)
     yield inferences
     for place, (bound, title) in enumerate(INFERENCES.items()):
         # no approximation by inducing points: one at every item
