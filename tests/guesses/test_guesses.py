@@ -17,7 +17,7 @@ from workbench.guesses import (
     stacked,
     standardised,
 )
-from workbench.guesses.columns import of_cells, of_json, of_probabilities, suggested_columns
+from workbench.guesses.columns import of_cells, of_json, of_probabilities
 from workbench.guesses.names import cleaned, of_names
 from workbench.pools import load_pool
 from workbench.sessions.simulate import simulate
@@ -109,8 +109,8 @@ def test_how_it_does_on_labels():
 
 def test_columns_that_look_like_guesses():
     columns = ["id", "Prediction", "text", "p_cat", "p_dog", "p_value", "weight"]
-    assert suggested_columns(columns, PETS) == ["column:Prediction", "columns:p_*"]
-    assert suggested_columns(["p_value", "age"], PETS) == []
+    assert likely_columns(columns, PETS) == ["Prediction", "p_cat", "p_dog", "p_value"]
+    assert likely_columns(["p_value", "age"], PETS) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.metrics.calibration import calibration_interval
+from workbench.metrics.calibration import calibration_interval, reliability_table
 from workbench.studies import calibration as c
 from workbench.studies import lessons
 
@@ -42,7 +42,7 @@ def test_the_toy_at_half_comes_out_as_known(name: str, exact: np.ndarray) -> Non
 
 def test_the_oracle_is_calibrated_within_its_interval() -> None:
     y, p = c.probabilities("bayes", 0.5)
-    found = calibration_interval(y, p)
+    found = calibration_interval(reliability_table(y, p, 15))
     assert found.low <= found.value <= found.high
     assert found.value < 0.04
     assert p.sum(axis=1) == pytest.approx(1)

@@ -164,7 +164,7 @@ def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = Non
 
 
 def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | None) -> Guess:
-    class_vectors = class_vectors_of(pool, classes)
+    class_vectors = class_vectors_of(pool.feature_map, classes)
     if class_vectors is not None:
         return of_class_vectors(np.asarray(pool.features), *class_vectors, classes)
     if pool.kind != "text":
@@ -178,15 +178,14 @@ def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | 
     return of_names(texts_in(pool), classes, guidance, vectors=vectors)
 
 
-def class_vectors_of(pool: Pool, classes: Sequence[str]) -> tuple[Array, Array] | None:
+def class_vectors_of(feature_map: FeatureMap, classes: Sequence[str]) -> tuple[Array, Array] | None:
     """Features [C, D] of the classes, and which of them are known, where a pool's vectors came with some."""
-    feature_map = pool.feature_map
     return feature_map.of_classes(classes) if isinstance(feature_map, VectorFeatureMap) else None
 
 
 def names_speak(pool: Pool) -> bool:
     """True if the names of classes can be a guess: of texts, and where the classes have vectors."""
-    return pool.kind == "text" or class_vectors_of(pool, ()) is not None
+    return pool.kind == "text" or class_vectors_of(pool.feature_map, ()) is not None
 
 
 def texts_in(pool: Pool) -> Sequence[str]:

@@ -14,7 +14,7 @@ from workbench.errors import InputError
 from workbench.metrics import area_under_roc
 from workbench.papers.reproduce import Report
 from workbench.pools import load_pool
-from workbench.studies.fits import compile_first, measured_fit, some_rows
+from workbench.studies.fits import compile_first, cut, measured_fit, some_rows
 
 METHODS = ("S-BSVM", "ECM", "GPC", "SVM + Platt")
 # set -> error and Brier score of METHODS, as printed in table 1
@@ -41,12 +41,9 @@ REGISTERED = {
 
 
 @lru_cache(maxsize=4)
-def _arrays(name: str, rows: int | None, seed: int = 0) -> tuple[Floats, Ints]:
-    pool = load_pool(f"raetsch:{name}")
-    assert pool.truth is not None
-    X, y = np.asarray(pool.features, dtype=np.float64), np.asarray(pool.truth)
-    selection = some_rows(y, rows, seed) if rows is not None and len(y) > rows else slice(None)
-    return X[selection], y[selection]
+def _arrays(name: str, rows: int | None) -> tuple[Floats, Ints]:
+    pool = cut(load_pool(f"raetsch:{name}"), rows, 0)
+    return np.asarray(pool.features, dtype=np.float64), np.asarray(pool.truth)
 
 
 def _fold(X: Array, y: Ints, fold: int, folds: int) -> tuple[Array, Ints, Array, Ints]:

@@ -8,6 +8,7 @@ from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
@@ -292,7 +293,7 @@ def adversarial(report: Report) -> None:
     report.caps.append(f"attacked images: {counts}")
     for data, result in zip(sizes, results, strict=True):
         table = result["table"]
-        lines = _Lines(table)
+        lines = pd.DataFrame(table)
         _claim_attacks(report, data, lines, result["lmgp"]["accuracy"])
         _draw_attacks(report, data, lines)
         rows = list(zip(*table.values(), strict=True))
@@ -345,32 +346,21 @@ def gwi(report: Report) -> None:
     report.notes = ["The notes give no figures: the claims are theirs in words, the conditions ours."]
 
 
-class _Lines:
-    """Lines of a table of attacks, by attack and detector."""
-
-    def __init__(self, table: Mapping[str, list[Any]]) -> None:
-        self.table = table
-        self.strengths = np.array(sorted(set(table["strength"])))
-
-    def line(self, attack: str, column: str, detector: str | None = "variation-ratio") -> Floats:
-        """[S] a column of one attack, by strength."""
-        names = ("attack", "detector", "strength", column)
-        rows = zip(*(self.table[name] for name in names), strict=True)
-        by_strength = {strength: value for a, d, strength, value in rows if (a, d) == (attack, detector)}
-        return np.array(
-            [np.nan if by_strength.get(s) is None else by_strength[s] for s in self.strengths], dtype=float
-        )
+def _line(table: pd.DataFrame, attack: str, column: str, detector: str = "variation-ratio") -> Floats:
+    """[S] a column of one attack in a table of attacks, by strength."""
+    rows = table[(table["attack"] == attack) & (table["detector"].fillna("") == detector)]
+    return rows.sort_values("strength")[column].to_numpy(np.float64)
 
 
-def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> None:
+def _claim_attacks(report: Report, data: str, lines: pd.DataFrame, clean: float) -> None:
     title, jpeg = TITLES[data], data == "cifar10_jpeg"
-    hits, means, areas = (lines.line("fgsm", c) for c in ("accuracy", "mean_score", "auc"))
+    hits, means, areas = (_line(lines, "fgsm", c) for c in ("accuracy", "mean_score", "auc"))
     best, last = float(areas[1:].max()), float(areas[-1])
     beyond = "not in the papers"
     report.claim(
         f"{title}: accuracy falls with the strength of FGSM",
         paper={"mnist": "falls (figure)", "cifar10_jpeg": "down to 1.16 %"}.get(data, beyond),
-        ours=f"{clean:.3f} to {hits[-1]:.3f} at strength {lines.strengths[-1]:g}",
+        ours=f"{clean:.3f} to {hits[-1]:.3f} at strength {lines['strength'].max():g}",
         holds={
             "falls throughout, within 0.02": (np.diff(hits) <= 0.02).all(),
             "to below half": hits[-1] < 0.5 * clean,
@@ -397,7 +387,7 @@ def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> No
                 f"best area at least 0.98 ({best:.3f})": best >= 0.98,
             },
         )
-    adaptive, noise = lines.line("adaptive-pgd", "auc"), lines.line("noise", "auc")
+    adaptive, noise = _line(lines, "adaptive-pgd", "auc"), _line(lines, "noise", "auc")
     report.claim(
         f"{title}: an attack that knows the detector evades it, and harmless noise sets it off",
         paper="not tested",
@@ -409,28 +399,30 @@ def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> No
     )
 
 
-def _draw_attacks(report: Report, data: str, lines: _Lines) -> None:
+def _draw_attacks(report: Report, data: str, lines: pd.DataFrame) -> None:
     from workbench.attacks import ATTACKS
     from workbench.attacks.robustness import DETECTORS
     from workbench.figures.adversarial import detection_curves, strength_curves
 
-    accuracy = {ATTACKS[a].title: lines.line(a, "accuracy") for a in ATTACKED_BY}
-    accuracy["CNN, its own FGSM"] = lines.line("softmax", "accuracy", None)
-    suspicion = {ATTACKS[a].title: lines.line(a, "mean_score") for a in ATTACKED_BY}
+    accuracy = {ATTACKS[a].title: _line(lines, a, "accuracy") for a in ATTACKED_BY}
+    accuracy["CNN, its own FGSM"] = _line(lines, "softmax", "accuracy", "")
+    suspicion = {ATTACKS[a].title: _line(lines, a, "mean_score") for a in ATTACKED_BY}
     areas = {
-        ATTACKS[a].title: {e.title: lines.line(a, "auc", name) for name, e in DETECTORS.items()}
+        ATTACKS[a].title: {e.title: _line(lines, a, "auc", name) for name, e in DETECTORS.items()}
         for a in ("fgsm", "adaptive-pgd", "noise")
     }
     control = (ATTACKS["noise"].title,)
     report.figure(
         f"strength-{data}",
         f"{TITLES[data]}: accuracy and mean variation ratio",
-        strength_curves(lines.strengths, accuracy, suspicion, score="Variation ratio", controls=control),
+        strength_curves(
+            np.unique(lines["strength"]), accuracy, suspicion, score="Variation ratio", controls=control
+        ),
     )
     report.figure(
         f"detection-{data}",
         f"{TITLES[data]}: area under the ROC curve",
-        detection_curves(lines.strengths, areas),
+        detection_curves(np.unique(lines["strength"]), areas),
     )
 
 

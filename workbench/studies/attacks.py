@@ -164,7 +164,7 @@ def attack_experiment(
     pool = pool or load_pool(spec.pool, **seen_as_pixels(spec.pool, spec.pool_options))
     if pool.test is None:
         pool = pool.split(spec.seed)
-    _, train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)
+    train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)
     truth = np.asarray(pool.truth)
     learner = Learner(pool, spec.classifier, _alone(spec), seed=spec.seed)
     callback = _stages(report, 0.02, 0.55 if spec.softmax else 0.6, "fitting the model")
@@ -256,8 +256,8 @@ def _attacked(
     )
 
 
-def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple[int, ...], Ints, Ints]:
-    """The images' shape and a random part of the training and test rows whose class is known.
+def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[Ints, Ints]:
+    """A random part of the training and of the test rows whose class is known.
 
     Args:
         pool: with a test split.
@@ -268,7 +268,7 @@ def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple
     Raises:
         InputError: no images, features that are not their pixels, or no truth.
     """
-    shape = _shape_of(pool)
+    _shape_of(pool)
     if not pool.has_truth or pool.test is None:
         raise InputError(
             f"The classes of pool {pool.name!r} are not known, so there is nothing to fit or to measure. "
@@ -282,7 +282,7 @@ def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple
 
     train, test = some(pool.test.train, n_train), some(pool.test.test, n_test)
     # in random order, so that the first ones are a fair sample to look at
-    return shape, train, rng.permutation(test)
+    return train, rng.permutation(test)
 
 
 def _shape_of(pool: Pool) -> tuple[int, ...]:

@@ -360,7 +360,7 @@ class Failure:
         return cls(words, error)
 
     def __reduce__(self) -> tuple[type[Failure], tuple[str]]:
-        """What goes to another process: an exception of somebody else's may not."""
+        """A pickle of the message alone: an exception of somebody else's may have none."""
         return Failure, (self.message,)
 
 
