@@ -134,7 +134,6 @@ def carry_out(
     all_rounds: dict[int, list[Round]],
     tell: Callable[[RunSpec, Round], None],
     tell_earlier: Callable[[RunSpec, Round], None],
-    before_end: Callable[[RunSpec, list[Round]], None] = lambda run, rounds: None,
 ) -> dict[int, Failure]:
     """Write what a stream of rounds brings, and nobody else writes.
 
@@ -145,7 +144,6 @@ def carry_out(
         all_rounds: index of a run -> its rounds, without their posteriors, which are added.
         tell: called with every new round.
         tell_earlier: called with every round of an earlier attempt.
-        before_end: called with all rounds of a run that is finished, the last with its posterior.
 
     Returns:
         Index of each run that failed -> why; what it had finished is kept.
@@ -177,7 +175,6 @@ def carry_out(
                 rounds = list(all_rounds[index])
                 if index in last:
                     rounds[-1] = last.pop(index)
-                before_end(run, rounds)
                 sinks.pop(index).end("finished", "", rounds)
                 continue
             sinks[index].add(finished)
