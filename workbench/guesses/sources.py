@@ -20,6 +20,7 @@ from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap, Pool, plain
 
 _CONFIDENCE = re.compile("conf|score|certain|prob", re.IGNORECASE)
+_MOST_CLASSES = 200  # of a column; more different values are no classes
 KNOWN = "names, column:NAME, column:NAME:CONFIDENCE, columns:PREFIX*"
 
 
@@ -138,13 +139,12 @@ def sources_of_columns(names: Sequence[str]) -> list[str]:
     return sources
 
 
-def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = None) -> list[str]:
+def classes_in(source: str, pool: Pool, among: int | None = None) -> list[str]:
     """The classes that a column names, where nobody named any: sorted; none where there are too many.
 
     Args:
         source: as in `guess_of`.
         pool: of N items.
-        most: more different values than these are no classes.
         among: rows looked at, the first ones; all unless given.
 
     Raises:
@@ -159,7 +159,7 @@ def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = Non
     if not column:
         raise InputError(f"Pool {pool.name!r} has no column {name!r}.")
     values = {str(v).strip() for v in cells_of(pool, column[:1])[column[0]][:among] if not is_empty(v)}
-    plain_names = values and not any(v.startswith("{") for v in values) and len(values) <= most
+    plain_names = values and not any(v.startswith("{") for v in values) and len(values) <= _MOST_CLASSES
     return sorted(values) if plain_names else []
 
 

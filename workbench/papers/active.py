@@ -153,11 +153,13 @@ def _setting(
     areas = {q: np.array([c.areas()[q].mean() for c in curves]) for q in policies}
     _variation_ratio_ahead(report, points, mean, areas)
     rounds, lines = rank_curves(curves)
-    titled = {TITLES[q]: line for q, line in lines.items()}
+    titled = {TITLES[q]: (rounds, line) for q, line in lines.items()}
     report.figure(
         f"ranks-{points}",
         f"Mean rank against questions, {description}",
-        ranks.rank_curves(rounds, titled, baseline=TITLES["random"]),
+        ranks.series(
+            titled, x="Questions asked", y="Mean rank, 1 is best", points=False, baseline=TITLES["random"]
+        ),
     )
     report.figure(
         f"difference-{points}",

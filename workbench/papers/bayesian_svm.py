@@ -385,7 +385,8 @@ def susy_part(name: str, rows: int | None) -> dict[str, float]:
         return models[-1]
 
     measures = measured_fit(make, X, y, X_test, y_test, kind="susy")
-    auc = area_under_roc(y_test == 1, models[-1].predict_proba(X_test)[:, 1])
+    p = models[-1].predict_proba(X_test)[:, 1]
+    auc = area_under_roc(p[y_test != 1], p[y_test == 1])
     return {**measures, "auc": float(auc), "n": len(y), "n_test": len(y_test), "d": X.shape[1]}
 
 

@@ -139,7 +139,7 @@ class AttackOutcome:
 
 
 def attack_experiment(
-    spec: AttackSpec, report: OnProgress | None = None, *, pool: Pool | None = None
+    spec: AttackSpec, report: OnProgress = quiet, *, pool: Pool | None = None
 ) -> AttackOutcome:
     """Fit, attack, score.
 
@@ -159,7 +159,6 @@ def attack_experiment(
     import workbench.attacks.methods  # noqa: F401
     from workbench.sessions.learner import Learner
 
-    report = report or quiet
     report(0.0, "opening the pool")
     pool = pool or load_pool(spec.pool, **seen_as_pixels(spec.pool, spec.pool_options))
     if pool.test is None:
@@ -173,7 +172,7 @@ def attack_experiment(
 
 
 def attack_model(
-    spec: AttackSpec, model: FittedModel, items: Ints, codes: Ints | None, report: OnProgress | None = None
+    spec: AttackSpec, model: FittedModel, items: Ints, codes: Ints | None, report: OnProgress = quiet
 ) -> AttackOutcome:
     """Attack a model as it stands.
 
@@ -195,7 +194,6 @@ def attack_model(
     _shape_of(model.pool)
     if len(items) == 0:
         raise InputError("There are no images to attack that the model was not trained on.")
-    report = report or quiet
     sample = np.random.default_rng([spec.seed, 0xA7C]).permutation(len(items))[: spec.n_test]
     if model.seen is not None:
         from workbench.sessions.learner import Learner

@@ -351,7 +351,6 @@ def study_from(
     name: str = "study",
     *,
     where: str = "The study",
-    trust_code: bool = False,
 ) -> StudySpec:
     """A study from a JSON or TOML document; code it names is refused on use.
 
@@ -359,7 +358,6 @@ def study_from(
         document: fields of `StudySpec`; "pool", "classifier" and "policy" may stand for lists of one.
         name: where the document has none.
         where: what held the document, for messages.
-        trust_code: let it name code that is neither registered nor installed.
 
     Returns:
         The study.
@@ -378,10 +376,10 @@ def study_from(
         if isinstance(settings.get(plural), str):
             settings[plural] = [settings[plural]]
     settings = checked_settings(StudySpec, settings, where, "cannot be used")
-    return StudySpec(**{"name": name, **from_file(settings, where, trust_code=trust_code)})
+    return StudySpec(**{"name": name, **from_file(settings, where)})
 
 
-def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
+def load_study(path: Path | str) -> StudySpec:
     """A study from a TOML file.
 
     Such as::
@@ -395,7 +393,6 @@ def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
 
     Args:
         path: of the file.
-        trust_code: let it name code that is neither registered nor installed.
 
     Returns:
         The study; named after the file unless it says.
@@ -410,7 +407,7 @@ def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
             raise InputError(f"{place} is no study's: that is a file of a few lines.")
     with reading(file.name, "TOML"):
         document = tomllib.loads(file.content(_LARGEST).decode("utf-8"))
-    return study_from(document, place.stem, where=f"The study {place}", trust_code=trust_code)
+    return study_from(document, place.stem, where=f"The study {place}")
 
 
 def _read_document(path: Path) -> Any:
