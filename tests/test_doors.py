@@ -85,7 +85,7 @@ FUNCTIONS = {
     "pools/named_features.py": {"_read_parquet"},  # a File
     "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
     "pools/tables/pictures.py": {"_found_files", "_beside", "Pictures.read"},
-    "studies/study.py": {"_with_measures", "_read_document"},
+    "studies/study.py": {"_read_document"},
     # what it writes, uploads in a folder of the server's, and the store of the server that asks
     "studies/tasks.py": {"compared", "advised_run", "state_of_run", "bundle_opened", "stored_labels_written"}
     | {"_written", "_read"},

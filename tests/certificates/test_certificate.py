@@ -342,7 +342,7 @@ def test_classes_have_intervals_of_their_own_where_the_set_is_certified() -> Non
     assert certified.holds
     told = {one.name: one for one in certified.classes}
     dog, cat = told["dog"], told["cat"]
-    assert (dog.labels, cat.labels, told["bird"].labels) == (14, 26, 0)
+    assert (dog.size, cat.size, told["bird"].size) == (14, 26, 0)
     # everything was looked at: what is told is what is so
     assert dog.precision == pytest.approx((13 / 14, 13 / 14)) and cat.precision == (1.0, 1.0)
     # class, labels, checks, precision, recall

@@ -34,6 +34,7 @@ from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import ArrayOracle, RunSpec, labelled_at
 from workbench.sessions.insight import run_model
+from workbench.sessions.rounds import METRICS
 from workbench.store import Store
 from workbench.studies import RunResult, run
 
@@ -68,7 +69,7 @@ def test_a_bundle_holds_what_it_should(folder: Path, pool: Pool, result: RunResu
     assert RunSpec.from_json(document["spec"]) == SPEC
     with (folder / "rounds.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["round", "n_labelled", "error", "nll", "brier", "ece"]
+    assert list(rows[0]) == ["round", "n_labelled", *METRICS, "program"]
     # every digit is there: the text is the number
     assert [float(row["nll"]) for row in rows] == [r.nll for r in result.rounds]
     with (folder / "events.csv").open() as file:

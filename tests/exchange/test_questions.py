@@ -21,7 +21,7 @@ from workbench.exchange.questions import CARRIED_BY, Answers, answers_several, r
 from workbench.sessions import Operation, Session
 from workbench.sessions.operations import SKIPPED
 from workbench.store import Store
-from workbench.studies.tasks import labels_taken_in
+from workbench.studies.tasks import Report, labels_taken_in
 
 TOPIC = ("topic", ["refund", "delivery"])
 
@@ -387,7 +387,9 @@ def test_the_undo_beside_an_import_takes_back_that_import_or_nothing(store, tmp_
     session.items.label(3, "delivery")
 
     def taken_in():
-        return labels_taken_in(lambda _: False, str(path), store.url, session.id, "ann", "csv", "f.csv", {})
+        return labels_taken_in(
+            Report(lambda _: False), str(path), store.url, session.id, "ann", "csv", "f.csv", {}
+        )
 
     (n, act), again = taken_in(), taken_in()
     assert n == 3 and again == (0, None), "the file said nothing new"

@@ -8,7 +8,6 @@ from workbench.figures.ranks import (
     critical_difference_diagram,
     line_panels,
     pairwise_scatter,
-    rank_curves,
     ratio_strip,
     series,
     time_curves,
@@ -49,14 +48,21 @@ def test_points_lie_where_the_values_are() -> None:
     assert fig.data[0].x == fig.data[0].y
     strip = ratio_strip({"slow": np.array([2.0, 4.0, 8.0])}, ["a", "b", "c"])
     assert strip.data[1].x == (4.0,) and strip.layout.xaxis.type == "log"
-    curves = time_curves({"m": (np.array([1.0, 2.0]), np.array([0.4, 0.3]))}, y="Error", heights={"all": 0.2})
-    assert list(curves.data[0].y) == [0.4, 0.3] and curves.layout.shapes[0].y0 == 0.2
-    lines = series({"a": (np.array([1, 2]), np.array([3.0, 4.0]))}, x="x", y="y", marks={"here": 1.5})
-    assert lines.layout.shapes[0].x0 == 1.5
+    curves = time_curves({"m": (np.array([1.0, 2.0]), np.array([0.4, 0.3]))}, y="Error")
+    assert list(curves.data[0].y) == [0.4, 0.3]
+    lines = series(
+        {"a": (np.array([1, 2]), np.array([3.0, 4.0]))},
+        x="x",
+        y="y",
+        marks={"here": 1.5},
+        heights={"all": 0.2},
+    )
+    assert lines.layout.shapes[0].x0 == 1.5 and lines.layout.shapes[1].y0 == 0.2
 
 
-def test_the_baseline_of_rank_curves_is_grey() -> None:
-    fig = rank_curves(np.arange(3), {"a": np.ones(3), "random": np.full(3, 2.0)}, baseline="random")
+def test_the_baseline_of_a_series_is_grey() -> None:
+    at = np.arange(3)
+    fig = series({"a": (at, np.ones(3)), "random": (at, np.full(3, 2.0))}, x="x", y="y", baseline="random")
     assert fig.data[1].line.dash == "dot" and fig.data[0].line.color != fig.data[1].line.color
 
 

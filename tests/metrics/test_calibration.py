@@ -3,15 +3,13 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.metrics import (
-    adaptive_calibration_error,
     brier_parts,
     classwise_calibration_error,
     expected_calibration_error,
-    maximum_calibration_error,
     reliability_table,
     share_interval,
 )
-from workbench.metrics.calibration import adaptive_reliability_table, calibration_interval
+from workbench.metrics.calibration import calibration_interval
 
 
 def two_class(confidence, hit):
@@ -30,7 +28,7 @@ def test_by_hand():
     y, p = two_class([0.55, 0.58, 0.75, 0.95, 0.98], [1, 0, 1, 1, 0])
     # bins of ten: (0.5, 0.6] 2 items conf 0.565 acc 0.5; (0.7, 0.8] 1: 0.75, 1; (0.9, 1] 2: 0.965, 0.5
     assert expected_calibration_error(y, p, 10) == pytest.approx((2 * 0.065 + 0.25 + 2 * 0.465) / 5)
-    assert maximum_calibration_error(y, p, 10) == pytest.approx(0.465)
+    assert reliability_table(y, p, 10).gap.max() == pytest.approx(0.465)
     table = reliability_table(y, p, 10)
     np.testing.assert_array_equal(table.right[[5, 7, 9]], [1, 1, 1])
     np.testing.assert_array_equal(table.wrong[[5, 7, 9]], [1, 0, 1])
@@ -50,12 +48,12 @@ def test_against_a_second_writing_of_the_definition():
                 total += inside.mean() * gap
                 worst = max(worst, gap)
         assert expected_calibration_error(y, p, n_bins) == pytest.approx(total, abs=1e-12)
-        assert maximum_calibration_error(y, p, n_bins) == pytest.approx(worst, abs=1e-12)
+        assert reliability_table(y, p, n_bins).gap.max() == pytest.approx(worst, abs=1e-12)
 
 
 def test_classwise_is_the_mean_of_the_classes():
     y, p = oracle(2)
-    each = [expected_calibration_error(y, p, 15, class_code=k) for k in range(3)]
+    each = [reliability_table(y, p, 15, class_code=k).error for k in range(3)]
     assert classwise_calibration_error(y, p) == pytest.approx(np.mean(each))
     table = reliability_table(y, p, 5, class_code=1)
     inside = (p[:, 1] > 0.4) & (p[:, 1] <= 0.6)
@@ -65,16 +63,16 @@ def test_classwise_is_the_mean_of_the_classes():
 
 def test_adaptive_bins_hold_equal_shares_and_keep_ties_together():
     y, p = oracle(3, n=1500)
-    table = adaptive_reliability_table(y, p, 15)
+    table = reliability_table(y, p, 15, equal_mass=True)
     assert table.count.sum() == 1500 and (table.count == 100).all()
     assert table.lower[0] == 0.0 and table.upper[-1] == 1.0
     shuffled = np.random.default_rng(0).permutation(1500)
-    assert adaptive_calibration_error(y[shuffled], p[shuffled]) == pytest.approx(
-        adaptive_calibration_error(y, p)
+    assert reliability_table(y[shuffled], p[shuffled], 15, equal_mass=True).error == pytest.approx(
+        reliability_table(y, p, 15, equal_mass=True).error
     )
     tied_y, tied_p = two_class([0.9] * 7 + [0.6] * 3, [1, 1, 1, 0, 1, 1, 1, 0, 1, 1])
-    assert len(adaptive_reliability_table(tied_y, tied_p, 15).count) == 2
-    assert adaptive_calibration_error(tied_y, tied_p) == pytest.approx(
+    assert len(reliability_table(tied_y, tied_p, 15, equal_mass=True).count) == 2
+    assert reliability_table(tied_y, tied_p, 15, equal_mass=True).error == pytest.approx(
         0.7 * abs(6 / 7 - 0.9) + 0.3 * abs(2 / 3 - 0.6)
     )
 
@@ -97,7 +95,7 @@ def test_perfectly_calibrated_items_show_the_known_bias_and_an_interval_from_zer
     values, covered, inside = [], 0, 0
     for seed in range(20):
         y, p = oracle(seed, sharp=1.0)
-        interval = calibration_interval(y, p, n_samples=200, seed=seed)
+        interval = calibration_interval(reliability_table(y, p, 15), n_samples=200, seed=seed)
         assert interval.value == pytest.approx(expected_calibration_error(y, p))
         values.append(interval.value)
         covered += interval.low <= 0.01
@@ -113,7 +111,7 @@ def coverage(n: int, over: float, draws: int) -> float:
     for seed in range(draws):
         confidence = rng.uniform(0.55, 1, n)
         y, p = two_class(confidence, (rng.random(n) < confidence - over).astype(int))
-        found = calibration_interval(y, p, n_samples=200, seed=seed)
+        found = calibration_interval(reliability_table(y, p, 15), n_samples=200, seed=seed)
         assert found.low <= found.value <= found.high
         covered += found.low <= over <= found.high
     return covered / draws
@@ -124,10 +122,12 @@ def test_a_calibrated_models_interval_reaches_zero_and_a_known_error_lies_in_its
     # one confidence alone: every item says 0.9 and is right with chance 0.7
     rng = np.random.default_rng(0)
     y, p = two_class(np.full(400, 0.9), (rng.random(400) < 0.7).astype(int))
-    found = calibration_interval(y, p)
-    assert 0.19 < found.low <= found.value <= found.high < 0.33 and found == calibration_interval(y, p)
+    found = calibration_interval(reliability_table(y, p, 15))
+    assert 0.19 < found.low <= found.value <= found.high < 0.33 and found == calibration_interval(
+        reliability_table(y, p, 15)
+    )
     # all right with certainty, thirty times: nothing seen, and a tenth could have been missed
-    none = calibration_interval(*two_class(np.ones(30), np.ones(30, int)))
+    none = calibration_interval(reliability_table(*two_class(np.ones(30), np.ones(30, int)), 15))
     assert none.value == none.low == 0 and 0.05 < none.high < 0.2
 
 
@@ -156,16 +156,14 @@ def test_reliability_band_surrounds_the_accuracies():
 
 def test_bad_input():
     y, p = oracle(0, n=10)
-    with pytest.raises(InputError, match="at least one bin"):
-        reliability_table(y, p, 0)
-    with pytest.raises(InputError, match="at least one bin"):
-        adaptive_reliability_table(y, p, 0)
-    for measure in (reliability_table, adaptive_reliability_table):
+    for equal_mass in (False, True):
+        with pytest.raises(InputError, match="at least one bin"):
+            reliability_table(y, p, 0, equal_mass=equal_mass)
         with pytest.raises(InputError, match=r"at least one bin, a whole number of them; got 2\.5"):
-            measure(y, p, 2.5)
+            reliability_table(y, p, 2.5, equal_mass=equal_mass)
     with pytest.raises(InputError, match="no class with code 3"):
         reliability_table(y, p, class_code=3)
     with pytest.raises(InputError, match="level"):
-        calibration_interval(y, p, level=1.5)
+        calibration_interval(reliability_table(y, p, 15), level=1.5)
     with pytest.raises(InputError, match="hits"):
         share_interval(3, 0)

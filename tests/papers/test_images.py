@@ -39,7 +39,7 @@ def test_figure_4_compares_accuracy_and_time_and_is_resumed(tiny, tmp_path):
     told = next(
         f for f in report.findings if f.claim == "on MNIST LMGP-DNN has the better likelihood and calibration"
     )
-    assert told.ours.count(" / ") == 5 and len(told.conditions) == 4, "of all runs, not of the best"
+    assert told.ours.count(" / ") == 5 and len(told.holds) == 4, "of all runs, not of the best"
     assert all(f.verdict(True) in ("partly", "not reproduced") for f in report.findings)
     text = path.read_text(encoding="utf-8")
     assert "JPEG" in text and "4000 instead of 60000" in text and "Not run in full" in text

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,11 +22,8 @@ from workbench.papers.active import active
 from workbench.papers.logistic_softmax import seconds_to_reach
 from workbench.papers.reproduce import (
     EXPERIMENTS,
-    Condition,
-    Context,
     Figure,
     Finding,
-    PaperSets,
     Report,
     Table,
     paper_sets,
@@ -39,9 +37,11 @@ from workbench.writing import alone_in
 
 
 def finding(*holds: bool) -> Finding:
-    return Finding(
-        "claim | with a bar", "1.0", "1.1", tuple(Condition(f"c{i}", h) for i, h in enumerate(holds))
-    )
+    return Finding("claim | with a bar", "1.0", "1.1", {f"c{i}": h for i, h in enumerate(holds)})
+
+
+def report(*findings: Finding, folder: Path = Path("r"), **more: Any) -> Report:
+    return Report("n", folder, folder / "cache", title="A title", findings=list(findings), **more)
 
 
 def test_the_verdict_follows_the_rule() -> None:
@@ -49,38 +49,36 @@ def test_the_verdict_follows_the_rule() -> None:
     assert finding(True, True).verdict(True) == "partly"
     assert finding(True, False).verdict(False) == "partly"
     assert finding(False, False).verdict(False) == finding(False).verdict(True) == "not reproduced"
-    assert Report("r", [finding(True), finding(True)]).verdict == "reproduced"
-    assert Report("r", [finding(True), finding(False)]).verdict == "partly"
-    assert Report("r", [finding(False), finding(False)]).verdict == "not reproduced"
-    assert Report("r", [finding(True)], caps=["fewer sets"]).verdict == "partly"
-    easy = Report("r", caps=["another rival"])
+    assert report(finding(True), finding(True)).verdict == "reproduced"
+    assert report(finding(True), finding(False)).verdict == "partly"
+    assert report(finding(False), finding(False)).verdict == "not reproduced"
+    assert report(finding(True), caps=["fewer sets"]).verdict == "partly"
+    easy = report(caps=["another rival"])
     easy.claim(
         "ten times", paper="10", ours="1.1", holds={"faster": True, "five times": False}, core="five times"
     )
     assert easy.verdict == "not reproduced", "an easy half does not carry the number that the paper prints"
     with pytest.raises(InputError, match="no finding"):
-        _ = Report("r").verdict
+        _ = report().verdict
 
 
 def test_a_report_is_a_folder_that_explains_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import plotly.graph_objects as go
 
     monkeypatch.setattr("workbench.figures.export.why_no_images", lambda: "no browser")
-    report = Report(
-        "A title",
-        [finding(True, False)],
-        [Table("t", "A table", ("a", "b"), [("x|y", 0.123456), ("z", None)], shown=1)],
-        [Figure("f", "A figure", go.Figure(go.Scatter(x=[1], y=[2])))],
+    run = report(
+        finding(True, False),
+        folder=tmp_path / "r",
+        tables=[Table("t", "A table", ("a", "b"), [("x|y", 0.123456), ("z", None)], shown=1)],
+        figures=[Figure("f", "A figure", go.Figure(go.Scatter(x=[1], y=[2])))],
         caps=["seeds: 1 instead of 5"],
         cost="9 h",
     )
-    path = write_report(report, tmp_path / "r", name="n", command="workbench reproduce n", seconds=61)
-    assert "there already" not in path.read_text()
-    path = write_report(
-        report, tmp_path / "r", name="n", command="workbench reproduce n", seconds=61, there=1, parts=3
-    )
-    text = path.read_text()
+    assert "there already" not in write_report(run, "workbench reproduce n", 61).read_text()
+    run.part_counts.update(asked=3, there=1)
+    text = write_report(run, "workbench reproduce n", 61).read_text()
     for words in (
+        "# A title",
         "Verdict: **partly**",
         "`workbench reproduce n` in 61 s, with 1 of its 3 parts there already.",
         "Not run in full",
@@ -115,7 +113,7 @@ def test_a_figure_that_cannot_be_drawn_is_named_and_costs_its_own_picture_alone(
     monkeypatch.setattr("workbench.figures.export.why_no_images", lambda: "")
     monkeypatch.setattr("workbench.figures.export.images", images)
     figures = [Figure(name, name, go.Figure(layout_title_text=name)) for name in ("good", "bad", "last")]
-    path = write_report(Report("r", [finding(True)], [], figures), tmp_path, name="n", command="c", seconds=1)
+    path = write_report(report(finding(True), folder=tmp_path, figures=figures), "c", 1)
     assert sorted(file.stem for file in (tmp_path / "figures").glob("*.png")) == ["good", "last"]
     text = path.read_text()
     assert "No picture as PNG of bad. The browser could not draw it." in text
@@ -155,20 +153,20 @@ def double(x: int) -> int:
 def test_parts_are_computed_once_and_survive_a_kill(tmp_path: Path) -> None:
     CALLS.clear()
     stop = {"after": 2}
-    context = Context("n", tmp_path, tmp_path / "cache", should_stop=lambda: len(CALLS) >= stop["after"])
+    run = Report("n", tmp_path, tmp_path / "cache", should_stop=lambda: len(CALLS) >= stop["after"])
     keys = [{"x": i} for i in range(4)]
     with pytest.raises(Cancelled):
-        context.parts("g", keys, double)
+        run.parts("g", keys, double)
     assert CALLS == [0, 1]
     with (tmp_path / "cache" / "g.jsonl").open("ab") as file:
         file.write(b'["{\\"x\\": 2}", ')
     stop["after"] = 99
     seen: list[float] = []
-    context.progress = lambda fraction, message: seen.append(fraction)
-    assert context.parts("g", keys, double) == [0, 2, 4, 6] and CALLS == [0, 1, 2, 3]
+    run.progress = lambda fraction, message: seen.append(fraction)
+    assert run.parts("g", keys, double) == [0, 2, 4, 6] and CALLS == [0, 1, 2, 3]
     assert seen == [0.75, 1.0]
-    assert context.parts("g", [{"x": 3}, {"x": 0}], double) == [6, 0] and len(CALLS) == 4
-    assert context.part_counts == {
+    assert run.parts("g", [{"x": 3}, {"x": 0}], double) == [6, 0] and len(CALLS) == 4
+    assert run.part_counts == {
         "asked": 4 + 4 + 2,
         "there": 0 + 2 + 2,
     }  # each time that parts were asked for
@@ -188,9 +186,9 @@ def test_a_part_is_taken_over_only_with_its_program_and_its_data(
         table.write_bytes(gzip.compress(("a\tb\ttarget\n" + "\n".join(lines) + "\n").encode()))
 
     def there() -> int:
-        context = Context("n", tmp_path, tmp_path / "cache")
-        assert context.parts("g", [{"x": 7}], reads) == [14]
-        return context.part_counts["there"]
+        run = Report("n", tmp_path, tmp_path / "cache")
+        assert run.parts("g", [{"x": 7}], reads) == [14]
+        return run.part_counts["there"]
 
     rows(0)
     assert [there(), there()] == [0, 1] and CALLS == [7]
@@ -218,11 +216,11 @@ def test_a_limit_is_declared_where_the_experiment_has_what_it_cuts() -> None:
         called = [body] + [
             inspect.getsource(getattr(sys.modules[module], helper))
             for helper in ("_measured", "_rows", "_fits")
-            if f"{helper}(context" in body
+            if f"{helper}(report" in body
         ]
         text = "".join(called)
-        assert ("seeds" in entry.limits) == ("context.seeds(" in text), entry.name
-        assert ("rows" in entry.limits) == ("context.rows(" in text or "context.max_rows" in text), entry.name
+        assert ("seeds" in entry.limits) == ("report.seeds(" in text), entry.name
+        assert ("rows" in entry.limits) == ("report.rows(" in text or "report.max_rows" in text), entry.name
 
 
 def sums(x: int, y: str, z: int) -> dict[str, float | None]:
@@ -231,10 +229,8 @@ def sums(x: int, y: str, z: int) -> dict[str, float | None]:
 
 def test_a_grid_is_an_array_over_its_axes(tmp_path: Path) -> None:
     words: list[str] = []
-    context = Context(
-        "n", tmp_path, tmp_path / "cache", progress=lambda fraction, message: words.append(message)
-    )
-    grid = context.grid("g", sums, {"x": (1, 2, 3), "y": ("a", "bb")}, z=10)
+    run = Report("n", tmp_path, tmp_path / "cache", progress=lambda fraction, message: words.append(message))
+    grid = run.grid("g", sums, {"x": (1, 2, 3), "y": ("a", "bb")}, z=10)
     assert grid["sum"].tolist() == [[12, 13], [13, 14], [14, 15]]
     assert np.isnan(grid["odd"][:, 1]).all() and grid["odd"][:, 0].tolist() == [1, 1, 1]
     assert grid.mean("sum", "x").tolist() == [13, 14]
@@ -242,7 +238,7 @@ def test_a_grid_is_an_array_over_its_axes(tmp_path: Path) -> None:
     assert words[:2] == ["1 a", "1 bb"]
     # the same parts, in another order, are not computed again
     words.clear()
-    again = context.grid("g", sums, {"y": ("bb",), "x": (3, 1)}, z=10)
+    again = run.grid("g", sums, {"y": ("bb",), "x": (3, 1)}, z=10)
     assert again["sum"].tolist() == [[15, 13]] and words == []
 
 
@@ -255,25 +251,25 @@ def test_parts_are_spread_over_workers(tmp_path: Path, monkeypatch: pytest.Monke
         return work.threads(n)
 
     monkeypatch.setattr(work, "cluster", local)
-    context = Context("n", tmp_path, tmp_path / "cache", workers=2)
-    assert context.parts("g", [{"x": 5}], double) == [10] and asked == []
-    assert context.parts("g", [{"x": i} for i in range(8)], double) == [2 * i for i in range(8)]
+    run = Report("n", tmp_path, tmp_path / "cache", workers=2)
+    assert run.parts("g", [{"x": 5}], double) == [10] and asked == []
+    assert run.parts("g", [{"x": i} for i in range(8)], double) == [2 * i for i in range(8)]
     assert asked == [2] and sorted(CALLS) == list(range(8)), "the part that was there is not done again"
     with pytest.raises(InputError, match="workers"):
         reproduce("errata", tmp_path, workers=0)
 
 
 def test_caps_are_said(tmp_path: Path) -> None:
-    context = Context("n", tmp_path, tmp_path, quick=True)
-    assert context.cap("seeds", 5, 1) == 1 and context.rows(700) == 700 and context.rows(700) == 700
-    assert context.caps == ["seeds: 1 instead of 5", "at most 700 rows of a data set"]
-    few = Context("n", tmp_path, tmp_path, max_seeds=2)
+    run = Report("n", tmp_path, tmp_path, quick=True)
+    assert run.cap("seeds", 5, 1) == 1 and run.rows(700) == 700 and run.rows(700) == 700
+    assert run.caps == ["seeds: 1 instead of 5", "at most 700 rows of a data set"]
+    few = Report("n", tmp_path, tmp_path, max_seeds=2)
     assert few.seeds(5, 1) == 2 and few.seeds(2, 1) == 2 and few.caps == ["seeds: 2 instead of 5"]
-    assert Context("n", tmp_path, tmp_path, quick=True).seeds(5, 1) == 1
-    full = Context("n", tmp_path, tmp_path)
+    assert Report("n", tmp_path, tmp_path, quick=True).seeds(5, 1) == 1
+    full = Report("n", tmp_path, tmp_path)
     assert full.seeds(5, 1) == 5
     assert full.cap("seeds", 5, 1) == 5 and full.rows(700) is None and full.caps == []
-    assert Context("n", tmp_path, tmp_path, quick=True, max_rows=90).rows(700) == 90
+    assert Report("n", tmp_path, tmp_path, quick=True, max_rows=90).rows(700) == 90
     with pytest.raises(InputError, match="at least 50"):
         reproduce("errata", tmp_path, max_rows=3)
     with pytest.raises(InputError, match="at least 1"):
@@ -292,10 +288,10 @@ def test_a_second_program_on_one_folder_waits_for_the_first(tmp_path: Path) -> N
     assert reproduce("errata", tmp_path)[0].verdict == "reproduced"
 
 
-@pytest.mark.parametrize("check", errata.CHECKS, ids=lambda c: c.__name__)
-def test_each_correction_is_shown_by_its_number(check: object) -> None:
-    found = check()  # type: ignore[operator]
-    assert found.holds, found
+@pytest.mark.parametrize("erratum", errata.ERRATA, ids=lambda e: e.check)
+def test_each_correction_is_shown_by_its_number(erratum: errata.Erratum) -> None:
+    numbers, holds = erratum.shown()
+    assert holds, numbers
 
 
 def test_a_cut_keeps_every_class_and_is_the_same_each_time() -> None:
@@ -315,7 +311,19 @@ def test_a_cut_keeps_every_class_and_is_the_same_each_time() -> None:
 def test_without_its_data_an_experiment_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.pools.datasets.catalogue.find_file", lambda file: None)
     with pytest.raises(InputError, match=r"None of the 6\d PMLB sets .*WORKBENCH_DATA"):
-        paper_sets()
+        paper_sets(report())
+
+
+def test_a_set_that_is_missing_is_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    def entry(name: str, n_items: int, path: str | None) -> SimpleNamespace:
+        more = {"group": "pmlb", "paper68": True, "n_features": 4, "how": "Install it."}
+        return SimpleNamespace(name=name, full_name=f"pmlb:{name}", n_items=n_items, path=path, **more)
+
+    entries = [entry("large", 900, "a"), entry("small", 200, "b"), entry("letter", 300, None)]
+    monkeypatch.setattr("workbench.papers.reproduce.catalogue", lambda: entries)
+    run = report()
+    assert paper_sets(run) == ["pmlb:small", "pmlb:large", "poker"]
+    assert run.caps == ["1 set(s) not on this machine: letter. Install it."]
 
 
 def planted_part(
@@ -330,18 +338,21 @@ def planted_part(
 
 def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = (*(f"set{i}" for i in range(6)), "poker")
-    sets = PaperSets(names, {"pmlb:letter": "Install it."})
-    monkeypatch.setattr("workbench.papers.reproduce.paper_sets", lambda: sets)
+
+    def sets(run: Report) -> list[str]:
+        run.caps.append("1 set(s) not on this machine: letter. Install it.")
+        return list(names)
+
+    monkeypatch.setattr("workbench.papers.active.paper_sets", sets)
     monkeypatch.setattr("workbench.papers.active.part", planted_part)
     asked: list[dict[str, object]] = []
     monkeypatch.setattr("workbench.papers.active.full_error", lambda **key: asked.append(key) or 0.1)
-    context = Context("lmgp-active", tmp_path / "a", tmp_path / "cache", quick=True, max_rows=80)
-    report = active(context)
-    assert any("letter. Install it." in cap for cap in context.caps)
-    report.caps = context.caps
+    run = Report("lmgp-active", tmp_path / "a", tmp_path / "cache", quick=True, max_rows=80)
+    active(run)
+    assert any("letter. Install it." in cap for cap in run.caps)
     # every condition holds on these curves, and data are missing: never more than "partly"
-    assert [f.verdict(bool(report.caps)) for f in report.findings] == ["partly"] * 3
-    assert [f.verdict(False) for f in report.findings] == ["reproduced"] * 3
+    assert [f.verdict(bool(run.caps)) for f in run.findings] == ["partly"] * 3
+    assert [f.verdict(False) for f in run.findings] == ["reproduced"] * 3
     found = json.loads((tmp_path / "a" / "policy_ranks.json").read_text())
     assert found["n_sets"] == 7 and not found["full"] and found["model"] == "64"
     assert "at most 80 rows of a data set" in found["caps"]
@@ -351,7 +362,7 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
         "margin": 1.0,
         "random": 4.0,
     }
-    assert {f.name for f in report.figures} == {
+    assert {f.name for f in run.figures} == {
         "ranks-4",
         "difference-4",
         "ranks-64",
@@ -360,11 +371,12 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
     }
     # the dashed line is of the curves' own model, and the axis has the labels that were there
     assert [key["points"] for key in asked] == [4]
-    (poker,) = (f.figure for f in report.figures if f.name == "poker")
+    (poker,) = (f.figure for f in run.figures if f.name == "poker")
     assert {trace.x[0] for trace in poker.data if trace.x is not None and len(trace.x) > 2} == {7}
     # in full: 20,000 rows, three seeds, and the default model beside the papers' two
-    again = Context("lmgp-active", tmp_path / "b", tmp_path / "cache", quick=False)
-    assert {f.name for f in active(again).figures} == {
+    again = Report("lmgp-active", tmp_path / "b", tmp_path / "cache", quick=False)
+    active(again)
+    assert {f.name for f in again.figures} == {
         "ranks-4",
         "difference-4",
         "ranks-64",
@@ -415,9 +427,9 @@ def test_times_are_until_a_common_likelihood_and_one_that_never_comes_is_a_bound
     seconds = np.array([[[1.0, 2.0, 4.0], [1.5, 3.0, 6.0], [2.0, 4.0, 8.0]]])
     found, reached = seconds_to_reach(nll, seconds, nll[:, 0].min(axis=1))
     assert found.tolist() == [[4.0, 3.0, 8.0]] and reached.tolist() == [[True, True, False]]
-    report = Report("r")
-    logistic_softmax._claims_of_fig7(report, ["images:mnist"], {"nll": nll, "seconds": seconds, "error": nll})
-    robust, heaviside = report.findings[:2]
+    run = report()
+    logistic_softmax._claims_of_fig7(run, ["images:mnist"], {"nll": nll, "seconds": seconds, "error": nll})
+    robust, heaviside = run.findings[:2]
     assert "mnist 0.8" in robust.ours and "mnist more than 2" in heaviside.ours
     assert robust.verdict(False) == "not reproduced", "slower at the same likelihood"
 

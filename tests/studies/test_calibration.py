@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.metrics.calibration import calibration_interval
+from workbench.metrics.calibration import calibration_interval, reliability_table
 from workbench.studies import calibration as c
 from workbench.studies import lessons
 
@@ -42,7 +42,7 @@ def test_the_toy_at_half_comes_out_as_known(name: str, exact: np.ndarray) -> Non
 
 def test_the_oracle_is_calibrated_within_its_interval() -> None:
     y, p = c.probabilities("bayes", 0.5)
-    found = calibration_interval(y, p)
+    found = calibration_interval(reliability_table(y, p, 15))
     assert found.low <= found.value <= found.high
     assert found.value < 0.04
     assert p.sum(axis=1) == pytest.approx(1)
@@ -58,13 +58,13 @@ def test_robust_max_is_as_right_but_far_surer() -> None:
 
 def test_a_sweep_yields_each_curve_before_the_next_is_fitted() -> None:
     told: list[str] = []
-    sweep = c.noise_sweep(
-        ("bayes", "logistic-softmax"), (0.1, 1.0), progress=lambda fraction, words: told.append(words)
+    sweep = lessons.likelihoods(
+        1, lambda fraction, words: told.append(words), ("bayes", "logistic-softmax"), (0.1, 1.0)
     )
-    first = next(sweep)
+    (first,) = next(sweep)
     assert first.name == "bayes" and len(told) == 2, "nothing of the second is done"
     assert first.error.shape == (1, 2) and first.error[0, 0] < first.error[0, 1]
-    second = next(sweep)
+    _, second = next(sweep)
     assert second.title == "Logistic-softmax, joint" and len(told) == 4
     assert (second.nll > first.nll - 0.02).all(), "nobody beats the exact rule by more than chance"
 
@@ -72,10 +72,10 @@ def test_a_sweep_yields_each_curve_before_the_next_is_fitted() -> None:
 @pytest.mark.slow  # alone: the lesson's four inferences, and which comes near Gibbs
 def test_gibbs_comes_first_and_the_joint_bound_gives_its_probabilities() -> None:
     told: list[str] = []
-    inferences = c.against_gibbs(120, progress=lambda fraction, words: told.append(words))
-    exact = next(inferences)
+    inferences = lessons.gibbs(120, report=lambda fraction, words: told.append(words))
+    (exact,) = next(inferences)
     assert exact.title == "Gibbs" and told == ["Gibbs"], "nothing else is begun"
-    plain, joint, mean_field = inferences
+    *_, (exact, plain, joint, mean_field) = inferences
     assert [one.title for one in (plain, joint, mean_field)] == list(c.INFERENCES.values())
     assert exact.probabilities.shape == joint.mean.shape == (36, 3)
     assert plain.distance(exact) < 0.02 and joint.distance(exact) < 0.02 < 0.1 < mean_field.distance(exact)
@@ -87,7 +87,8 @@ def test_gibbs_comes_first_and_the_joint_bound_gives_its_probabilities() -> None
 @pytest.mark.slow  # alone: the lesson's curves, fit by fit
 def test_trade_offs_grow_fit_by_fit_and_measure_what_they_say() -> None:
     told: list[str] = []
-    seen = list(c.trade_offs("iris", (3, 20), 150, progress=lambda fraction, words: told.append(words)))
+    report = lambda fraction, words: told.append(words)  # noqa: E731
+    seen = list(lessons.inducing_trade("iris", 0, report, (3, 20), 150))
     assert [[len(curve.points) for curve in curves] for curves in seen] == [[1], [2], [2, 1], [2, 2]]
     assert told[2] == "a kernel for each class, 3 inducing points"
     shared, own = seen[-1]
@@ -95,15 +96,11 @@ def test_trade_offs_grow_fit_by_fit_and_measure_what_they_say() -> None:
     assert (shared.error <= 0.5).all()
     again = c.trade_fit("iris", 20, True, 150)
     assert again["nll"] == shared.nll[1] and again["ece"] == shared.ece[1]
-    with pytest.raises(InputError, match="inducing points"):
-        next(c.trade_offs("iris", ()))
 
 
 def test_what_cannot_be_swept_is_said() -> None:
     with pytest.raises(InputError, match="no likelihood 'probit'"):
-        next(c.noise_sweep(("probit",)))
-    with pytest.raises(InputError, match="at least one noise"):
-        next(c.noise_sweep(noises=()))
+        next(lessons.likelihoods(1, names=("probit",)))
     with pytest.raises(InputError, match="training points"):
         c.toy(0.5, 0, 2)
 

@@ -5,6 +5,7 @@ import filecmp
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from workbench.registry import CodeName
 from workbench.sessions import Round, RunSpec
 from workbench.store import Store
 from workbench.studies import StudySpec
-from workbench.studies.runner import Failure, RunJob, simulate_remotely, unpacked
+from workbench.studies.runner import Failure, simulate_remotely
 from workbench.studies.statistics import curves
 from workbench.studies.study import (
     folder_name,
@@ -89,8 +90,6 @@ def test_a_study_that_died_goes_on_and_computes_nothing_twice(whole: Path, tmp_p
     assert not (out / "comparison.csv").exists()
     kept = {p: p.stat().st_mtime_ns for p in out.rglob("run.json")}
     assert len(kept) == 2
-    # what a kill in the middle of a write leaves is no table of the study
-    (out / "measures" / ".iris.csv.0123abcd.new").write_text("half")
     again: list[tuple[RunSpec, int]] = []
     result = run_study(SPEC, lambda one, r: again.append((one, r.number)), out=out)
     assert result.status == "finished" and len(again) == 40 == len(set(map(str, again)))
@@ -215,8 +214,9 @@ def test_a_classifier_that_fails_leaves_the_rest_of_a_study_standing(tmp_path: P
     assert of_sound.classifier == FAKE and len(of_sound.seeds) == 2
     assert (out / "comparison.csv").read_text().count("NearestMean") == 4 * 5
     # a worker tells it as it tells rounds
-    *_, (number, message) = simulate_remotely(lambda *_: False, RunJob(result.failures[0][0]))
-    assert number == 3 and unpacked(*message) == Failure("ArithmeticError: no root")
+    *_, (number, message) = simulate_remotely(lambda *_: False, result.failures[0][0], None, 0)
+    assert number == 3 and message == Failure("ArithmeticError: no root")
+    assert pickle.loads(pickle.dumps(message)).error is None and message.error is not None
     # in the database the run says why; another call tries the failed ones alone
     heard: list[RunSpec] = []
     for _ in range(2):

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
-from workbench.registry import Entry, Registry, written_entries
+from workbench.registry import Entry, Registry, lazy, written_entries
 
 if TYPE_CHECKING:
     from workbench.attacks.methods import attack as attack
@@ -57,21 +56,12 @@ _FOLDER = Path(__file__).parent
 ATTACKS: Registry[AttackEntry] = Registry("attack", written_entries(_FOLDER / "attacks.toml", AttackEntry))
 LOSSES: Registry[LossEntry] = Registry("loss", written_entries(_FOLDER / "losses.toml", LossEntry))
 
-_LAZY = {
-    "attack": _HERE,
-    "measure": "workbench.attacks.robustness",
-    "Robustness": "workbench.attacks.robustness",
-    "DETECTORS": "workbench.attacks.robustness",
-}
-
+_LATER = "workbench.attacks.robustness"
+__getattr__ = lazy(
+    __name__,
+    {"attack": _HERE, "measure": _LATER, "Robustness": _LATER, "DETECTORS": _LATER},
+)
 __all__ = ["ATTACKS", "LOSSES", "AttackEntry", "LossEntry"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
 
 _EDGE = 1e-6
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, slices
 from workbench.attacks import ATTACKS, LOSSES, check_images, check_strengths, loss_of
 from workbench.classifiers import protocols
 from workbench.classifiers.network_predictor import FLOOR, NetworkPredictor
@@ -365,7 +365,7 @@ def slopes(model: Any, X: Array, codes: Ints, loss: str = "cross-entropy") -> tu
     run = compiled_slope(target.key, target.signature, loss, target.dtype)
     dtype = target.dtype.as_numpy_dtype
     value, gradient = np.empty(len(X), dtype), np.empty(X.shape, dtype)
-    for rows in _chunks(len(X), target.rows):
+    for rows in slices(len(X), target.rows):
         v, g = run(target.arrays, dtype(target.beta), X[rows].astype(dtype), codes[rows].astype(np.int32))
         value[rows], gradient[rows] = v.numpy(), g.numpy()
     return value, gradient
@@ -416,7 +416,7 @@ def pgd(
     place = rng.uniform(-1.0, 1.0, X.shape)
     for strength in strengths:
         best = np.empty_like(X)
-        for rows in _chunks(len(X), target.rows):
+        for rows in slices(len(X), target.rows):
             iterates, _ = run(
                 target.arrays,
                 dtype(target.beta),
@@ -532,8 +532,3 @@ def codes_of(model: Any, y: Array, n: int) -> Ints:
 def _inside(images: Floats, X: Floats, strength: float) -> Floats:
     """Within the strength of X and within [0, 1], to the last bit."""
     return np.clip(np.clip(images, X - strength, X + strength), 0.0, 1.0)
-
-
-def _chunks(n: int, size: int) -> Iterator[slice]:
-    for start in range(0, n, size):
-        yield slice(start, start + size)

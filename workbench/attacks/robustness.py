@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench import metrics
 from workbench.arrays import Array, Floats, Ints
 from workbench.attacks import ATTACKS, LOSSES, check_images, check_strengths, loss_of
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
+from workbench.metrics import area_under_roc
 from workbench.policies.belief import belief_of
 from workbench.policies.registry import POLICIES, PolicyEntry
-from workbench.progress import OnProgress
+from workbench.progress import OnProgress, quiet
 from workbench.registry import Registry
 from workbench.versions import version_of
 
@@ -81,37 +81,6 @@ def score(model: Any, X: Array, detectors: Sequence[str], seed: int = 0) -> Scor
     rows = [DETECTORS[name].load()(belief, np.random.default_rng([seed, 0xDE7])) for name in detectors]
     suspicion = np.stack(rows) if rows else np.empty((0, len(X)))
     return Scores(probabilities.argmax(axis=1), probabilities.max(axis=1), suspicion)
-
-
-def area_under_roc(clean: Floats, attacked: Floats) -> float:
-    """Probability that an attacked image is more suspicious than a clean one; ties count half.
-
-    Args:
-        clean: [n] scores.
-        attacked: [m] scores.
-
-    Returns:
-        In [0, 1]; exactly 0.5 for equal scores; NaN when either is empty or holds no finite number.
-    """
-    truth, scores = _pooled(clean, attacked)
-    if not len(clean) or not len(attacked) or not np.isfinite(scores).all():
-        return float("nan")
-    return metrics.area_under_roc(truth, scores)
-
-
-def roc(clean: Floats, attacked: Floats) -> metrics.RocCurve:
-    """The ROC curve of scores: attacked images are what is to be found.
-
-    Args:
-        clean: [n], at least one.
-        attacked: [m], at least one.
-    """
-    return metrics.roc_curve(*_pooled(clean, attacked))
-
-
-def _pooled(clean: Floats, attacked: Floats) -> tuple[Array, Floats]:
-    """True for attacked rows, and the scores."""
-    return np.repeat([False, True], [len(clean), len(attacked)]), np.concatenate([clean, attacked])
 
 
 def threshold_at(clean: Floats, rate: float) -> float:
@@ -243,7 +212,7 @@ class Robustness:
                 into a wrong one; the clean images are all of them either way.
 
         Returns:
-            [A, S, K]; NaN where there is no such image.
+            [A, S, K]; NaN where there is no such image, or a score is no finite number.
         """
         areas = np.full(self.scores.shape[:3], np.nan)
         successes = self.successful
@@ -251,7 +220,9 @@ class Robustness:
             attacked = self.scores[a, s, k]
             if successful_only:
                 attacked = attacked[successes[a, s]]
-            areas[a, s, k] = area_under_roc(self.clean_scores[k], attacked)
+            clean = self.clean_scores[k]
+            if len(attacked) and np.isfinite(clean).all() and np.isfinite(attacked).all():
+                areas[a, s, k] = area_under_roc(clean, attacked)
         return areas
 
     def row(self, attack: str, strength: float) -> tuple[int, int]:
@@ -302,13 +273,12 @@ def measure(
     *,
     strengths: Sequence[float] = STRENGTHS,
     attacks: Sequence[str] = ATTACKED_BY,
-    detectors: Sequence[str] | None = None,
     loss: str | None = None,
     steps: int = 20,
     softmax: Any = None,
     random_state: int = 0,
     keep: int = 0,
-    report: OnProgress | None = None,
+    report: OnProgress = quiet,
 ) -> Robustness:
     """Attack a model and score what comes out.
 
@@ -318,7 +288,6 @@ def measure(
         y: [N] true labels; None takes the model's clean predictions for the truth.
         strengths: [S].
         attacks: names in `ATTACKS`.
-        detectors: names in `DETECTORS`; None takes all the model can feed.
         loss: of FGSM, PGD and transfer; None for cross-entropy. The adaptive attack keeps its own.
         steps: of iterative attacks.
         softmax: a fitted softmax network for comparison; "transfer" computes its gradient on it.
@@ -339,15 +308,13 @@ def measure(
         raise InputError("Choose at least one attack.")
     for name in names:
         loss_of(name, loss, supports_latent(softmax if ATTACKS[name].needs_surrogate else model))
-    images, grid = check_images(X), check_strengths(strengths)
-    kinds = detectors_for(model) if detectors is None else tuple(DETECTORS[name].name for name in detectors)
+    images, grid, kinds = check_images(X), check_strengths(strengths), detectors_for(model)
     total = len(names) * len(grid) + 1 + (softmax is not None) * len(grid)
     done = 0
 
     def tell(stage: str) -> None:
         nonlocal done
-        if report is not None:
-            report(done / total, stage)
+        report(done / total, stage)
         done += 1
 
     tell("clean images")

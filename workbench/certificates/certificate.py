@@ -57,51 +57,6 @@ p { margin: .5rem 0; }
 """
 
 
-def html_of(
-    title: str,
-    sentence: str,
-    method: str,
-    facts: Iterable[tuple[str, str]],
-    columns: Sequence[str],
-    checks: Sequence[tuple[bool, Sequence[str]]],
-    *,
-    holds: bool,
-    classes: Sequence[Sequence[str]] = (),
-) -> str:
-    """The page.
-
-    Args:
-        title: its head.
-        sentence: what is promised.
-        method: how it was found out.
-        facts: names and values.
-        columns: of the checks.
-        checks: whether it is wrong, and its cells, each.
-        holds: whether anything is certified.
-        classes: name, labels, checks, precision and recall of each class, where they are stated.
-
-    Returns:
-        A whole HTML document.
-    """
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(title)}</h1>\n"
-        f'<p class="says{"" if holds else " not"}">{escape(sentence)}</p>\n'
-        f"<h2>What it rests on</h2>\n{_table(facts)}"
-        f"{_classes(classes)}"
-        f"<h2>Method</h2>\n<p>{escape(method)}</p>\n"
-        "<h2>Check it again</h2>\n"
-        "<p>With the JSON of this certificate and the labels it came with:</p>\n"
-        "<p><code>workbench verify certificate.json labels.csv</code></p>\n"
-        '<p class="soft">It recomputes the order of the draws, the evidence and the checksum from these two '
-        "files alone. Whether people answered truly it cannot know.</p>\n"
-        f"<h2>Checks</h2>\n{_checks(columns, checks)}"
-        "</main>\n</body>\n</html>\n"
-    )
-
-
 def _table(rows: Iterable[tuple[str, str]]) -> str:
     cells = "".join(
         f"<tr><th>{escape(name)}</th><td>{_value(value)}</td></tr>\n" for name, value in rows if value
@@ -109,34 +64,22 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
     return f'<table class="facts">\n{cells}</table>\n'
 
 
-def _classes(rows: Sequence[Sequence[str]]) -> str:
-    if not rows:
-        return ""
-    head = "".join(f"<th>{name}</th>" for name in ("Class", "Labels", "Checks", "Precision", "Recall"))
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows)
-    return (
-        '<h2>Each class</h2>\n<p class="soft">All of these intervals hold together, at the confidence of '
-        "this attempt, beside the promise above.</p>\n"
-        f'<table class="checks">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
-    )
-
-
 def _value(value: str) -> str:
     is_code = len(value) >= 16 and set(value) <= set("0123456789abcdef")
     return f"<code>{value}</code>" if is_code else escape(value)
 
 
-def _checks(columns: Sequence[str], checks: Sequence[tuple[bool, Sequence[str]]]) -> str:
-    if not checks:
-        return '<p class="soft">None yet.</p>\n'
+def _grid(columns: Iterable[str], rows: Iterable[tuple[bool, Sequence[str]]]) -> str:
+    """A table with a head; rows say whether they are wrong, and their cells."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    rows = "".join(
+    body = "".join(
         f"<tr{' class=wrong' if wrong else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>\n"
-        for wrong, cells in checks
+        for wrong, cells in rows
     )
-    return f'<table class="checks">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n'
+    return f'<table class="checks">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
 
 
+_NONE = '<p class="soft">None yet.</p>\n'
 WIDEST = 0.3
 """An interval above this is said to be of too few checks."""
 
@@ -147,14 +90,14 @@ class ClassBounds:
 
     Attributes:
         name: of the class.
-        labels: frozen labels of it.
+        size: frozen labels of it.
         checks: draws among them.
         precision: (from, to), share of them that are right.
         recall: (from, to), share of the items of the class that have its label.
     """
 
     name: str
-    labels: int
+    size: int
     checks: int
     precision: tuple[float, float]
     recall: tuple[float, float]
@@ -431,13 +374,7 @@ class Certificate:
             "seed": self.seed,
             "drawn_from": self.drawn_from,
             "classes": [
-                {
-                    "name": entry.name,
-                    "size": entry.labels,
-                    "checks": entry.checks,
-                    "precision": list(entry.precision),
-                    "recall": list(entry.recall),
-                }
+                asdict(entry) | {"precision": list(entry.precision), "recall": list(entry.recall)}
                 for entry in self.classes
             ],
             "checks": [_check_document(check) for check in self.checks],
@@ -451,37 +388,48 @@ class Certificate:
 
     def to_html(self) -> str:
         """One page for people: self-contained, without scripts."""
-        several = any(check.person for check in self.checks)
-        rows = [
-            (
-                check.wrong,
-                [
-                    f"{check.draw:,}",
-                    check.item,
-                    check.label,
-                    check.counted or ("nobody has decided" if check.disputed else "nobody could tell"),
-                    *([check.person] if several else []),
-                ],
+        title = escape(f"Certificate of {self.project}" if self.project else "Certificate")
+        classes = checks = ""
+        if self.classes:
+            columns = ["Class", "Labels", "Checks", "Precision", "Recall"]
+            bounds = [
+                (False, (b.name, f"{b.size:,}", f"{b.checks:,}", *(_interval(b, i) for i in range(2))))
+                for b in self.classes
+            ]
+            classes = (
+                '<h2>Each class</h2>\n<p class="soft">All of these intervals hold together, at the '
+                f"confidence of this attempt, beside the promise above.</p>\n{_grid(columns, bounds)}"
             )
-            for check in self.checks
-        ]
-        return html_of(
-            f"Certificate of {self.project}" if self.project else "Certificate",
-            self.sentence,
-            self.method,
-            facts_of(self),
-            ("Draw", "Item", "Label", "Answer", *(["Person"] if several else [])),
-            rows,
-            holds=self.holds,
-            classes=[
+        if self.checks:
+            people = ["Person"] * any(check.person for check in self.checks)
+            rows = [
                 (
-                    bounds.name,
-                    f"{bounds.labels:,}",
-                    f"{bounds.checks:,}",
-                    *(_interval(bounds, i) for i in range(2)),
+                    check.wrong,
+                    [
+                        f"{check.draw:,}",
+                        check.item,
+                        check.label,
+                        check.counted or ("nobody has decided" if check.disputed else "nobody could tell"),
+                        *(check.person for _ in people),
+                    ],
                 )
-                for bounds in self.classes
-            ],
+                for check in self.checks
+            ]
+            checks = _grid(["Draw", "Item", "Label", "Answer", *people], rows)
+        return (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+            f"<h1>{title}</h1>\n"
+            f'<p class="says{"" if self.holds else " not"}">{escape(self.sentence)}</p>\n'
+            f"<h2>What it rests on</h2>\n{_table(facts_of(self))}{classes}"
+            f"<h2>Method</h2>\n<p>{escape(self.method)}</p>\n"
+            "<h2>Check it again</h2>\n"
+            "<p>With the JSON of this certificate and the labels it came with:</p>\n"
+            "<p><code>workbench verify certificate.json labels.csv</code></p>\n"
+            '<p class="soft">It recomputes the order of the draws, the evidence and the checksum from these '
+            "two files alone. Whether people answered truly it cannot know.</p>\n"
+            f"<h2>Checks</h2>\n{checks or _NONE}</main>\n</body>\n</html>\n"
         )
 
     @classmethod

@@ -301,14 +301,13 @@ def levels_of(size: int, more: list[int]) -> Array:
     return np.unique(levels[levels <= size])
 
 
+_AHEAD = 3_000  # checks that a forecast looks ahead
 _LEAST = 20  # checks before which nothing is given up
 _Z = 1.2815515655446004  # one-sided 90 %
 _KNOWN = 20  # checks that a guess at the share of wrong ones is worth: half of what is allowed
 
 
-def checks_to_go(
-    wrong: ArrayLike, size: int, error: float, confidence: float, most: int = 3_000
-) -> int | None:
+def checks_to_go(wrong: ArrayLike, size: int, error: float, confidence: float) -> int | None:
     """About how many checks are to go, if the share of wrong ones stays what it is: a forecast.
 
     Args:
@@ -316,17 +315,16 @@ def checks_to_go(
         size: of the set.
         error: allowed share.
         confidence: of this attempt.
-        most: checks that it looks ahead.
 
     Returns:
         0 where they suffice; None where they would not at this rate.
     """
     checks = checks_of(wrong, size)
-    return _to_go(checks, float(checks.mean()) if len(checks) else 0.0, size, error, confidence, most)
+    return _to_go(checks, float(checks.mean()) if len(checks) else 0.0, size, error, confidence)
 
 
 def range_to_go(
-    wrong: ArrayLike, size: int, error: float, confidence: float, most: int = 3_000
+    wrong: ArrayLike, size: int, error: float, confidence: float
 ) -> tuple[int, int | None] | None:
     """Fewest and most checks that are likely to go, of 8 of 10 cases: a forecast, narrower with every check.
 
@@ -338,7 +336,6 @@ def range_to_go(
         size: of the set.
         error: allowed share.
         confidence: of this attempt.
-        most: checks that it looks ahead.
 
     Returns:
         The two ends, the second None where none may do; None where none would at the rate so far.
@@ -346,19 +343,19 @@ def range_to_go(
     from scipy.stats import beta
 
     checks = checks_of(wrong, size)
-    middle = checks_to_go(checks, size, error, confidence, most)
+    middle = checks_to_go(checks, size, error, confidence)
     if middle is None:
         return None
     bad = float(checks.sum()) + _KNOWN * error / 2
     rates = beta.ppf([0.1, 0.9], bad, len(checks) + _KNOWN - bad)
-    low, high = (_to_go(checks, float(rate), size, error, confidence, most) for rate in rates)
+    low, high = (_to_go(checks, float(rate), size, error, confidence) for rate in rates)
     return min(middle, middle if low is None else low), high if high is None else max(middle, high)
 
 
-def _to_go(checks: Ints, rate: float, size: int, error: float, confidence: float, horizon: int) -> int | None:
+def _to_go(checks: Ints, rate: float, size: int, error: float, confidence: float) -> int | None:
     """Checks that are to go where a share of the next ones is wrong."""
     # the next wrong ones evenly spread, the first after half a gap
-    counts = np.floor(rate * (np.arange(min(size - len(checks), horizon)) + 1) + 0.5)
+    counts = np.floor(rate * (np.arange(min(size - len(checks), _AHEAD)) + 1) + 0.5)
     ahead = np.diff(counts, prepend=0.0) > 0
     reached = int(first_reached(log_wealth(np.concatenate([checks, ahead]), size, error), confidence))
     return max(0, reached - len(checks)) if reached else None

@@ -126,7 +126,7 @@ def classes_text(certificate: Certificate) -> str:
         ]
         lines.append(
             f"  {bounds.name}: {intervals[0]}, {intervals[1]}  "
-            f"({bounds.labels:,} labels, {bounds.checks:,} checks)"
+            f"({bounds.size:,} labels, {bounds.checks:,} checks)"
         )
     return "\n".join(lines)
 

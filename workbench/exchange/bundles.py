@@ -43,7 +43,7 @@ from workbench.pools.instructions import FILE, PICTURES
 from workbench.pools.pool import Pool
 from workbench.reading import cut, parse_json, reading
 from workbench.sessions.instruction_texts import picked_now
-from workbench.sessions.rounds import Round
+from workbench.sessions.rounds import METRICS, Round
 from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.smoothing import Smoothing, seen_of
 from workbench.sessions.spec import RunSpec
@@ -400,10 +400,8 @@ def _read_rounds(bundle: Sealed) -> list[Round]:
                 number=number,
                 n_labelled=int(row["n_labelled"]),
                 n_test=int(document["pool"].get("n_measured", document["pool"]["n_test"])),
-                error=float(row["error"] or "nan"),
-                nll=float(row["nll"] or "nan"),
-                brier=float(row["brier"] or "nan"),
-                ece=float(row["ece"] or "nan"),
+                program=sys.intern(row["program"]),
+                **{name: float(row[name] or "nan") for name in METRICS},  # type: ignore[arg-type]
                 queried=np.asarray([a[0] for a in answers], dtype=np.int64),
                 labels=np.asarray([a[1] for a in answers], dtype=np.int64),
                 utilities=np.asarray([a[2] for a in answers], dtype=np.float64),
@@ -505,7 +503,7 @@ def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequen
 def measures_of(rounds: Sequence[Round]) -> dict[str, str]:
     """Name -> content of the files about fits, of a run and of a project: figures, wall seconds, machine."""
     parts = ("fit", "score", "query")
-    figures = [(r.number, r.n_labelled, r.error, r.nll, r.brier, r.ece) for r in rounds]
+    figures = [(r.number, r.n_labelled, *(getattr(r, m) for m in METRICS), r.program) for r in rounds]
     seconds = [(r.number, *(round(r.seconds.get(part, float("nan")), 6) for part in parts)) for r in rounds]
     environment: dict[str, Any] = {
         "written": now(),
@@ -517,7 +515,7 @@ def measures_of(rounds: Sequence[Round]) -> dict[str, str]:
         | {name: version_of(name) for name in LIBRARIES},
     }
     return {
-        "rounds.csv": csv_text(("round", "n_labelled", "error", "nll", "brier", "ece"), figures),
+        "rounds.csv": csv_text(("round", "n_labelled", *METRICS, "program"), figures),
         "timings.csv": csv_text(("round", *parts), seconds),
         "environment.json": json_text(environment),
     }

@@ -188,16 +188,14 @@ def score_histograms(
         if len(values) == 0:
             continue
         share = np.histogram(values, edges)[0] / len(values)
-        fig.add_trace(
-            go.Bar(
-                x=0.5 * (edges[1:] + edges[:-1]),
-                y=share,
-                width=np.diff(edges),
-                name=f"{theme.text(name)} · n = {len(values):,}",
-                marker={"color": theme.translucent(colour, 0.55), "line": {"width": 1, "color": colour}},
-                hovertemplate=f"<b>{theme.text(name)}</b><br>{theme.text(score)} about %{{x:.3f}}: %{{y:.1%}}"
-                "<extra></extra>",
-            )
+        fig.add_bar(
+            x=0.5 * (edges[1:] + edges[:-1]),
+            y=share,
+            width=np.diff(edges),
+            name=f"{theme.text(name)} · n = {len(values):,}",
+            marker={"color": theme.translucent(colour, 0.55), "line": {"width": 1, "color": colour}},
+            hovertemplate=f"<b>{theme.text(name)}</b><br>{theme.text(score)} about %{{x:.3f}}: %{{y:.1%}}"
+            "<extra></extra>",
         )
     fig.add_vline(
         x=float(np.clip(threshold, edges[0], edges[-1])),
@@ -236,17 +234,15 @@ def latent_bars(
         (before, "clean", CLEAN, -0.19),
         (after, "attacked", ATTACKED, 0.19),
     ):
-        fig.add_trace(
-            go.Bar(
-                x=places + shift,
-                y=mean,
-                width=0.36,
-                name=title,
-                marker={"color": theme.translucent(colour, 0.75)},
-                error_y={"type": "data", "array": 2 * np.asarray(deviation), "color": theme.NEUTRAL},
-                customdata=names,
-                hovertemplate=f"%{{customdata}}, {title}: %{{y:.2f}} ± %{{error_y.array:.2f}}<extra></extra>",
-            )
+        fig.add_bar(
+            x=places + shift,
+            y=mean,
+            width=0.36,
+            name=title,
+            marker={"color": theme.translucent(colour, 0.75)},
+            error_y={"type": "data", "array": 2 * np.asarray(deviation), "color": theme.NEUTRAL},
+            customdata=names,
+            hovertemplate=f"%{{customdata}}, {title}: %{{y:.2f}} ± %{{error_y.array:.2f}}<extra></extra>",
         )
     fig.update_xaxes(tickvals=places.tolist(), ticktext=names)
     return fig

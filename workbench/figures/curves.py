@@ -85,7 +85,7 @@ def summarise(
     low, high = np.full((2, len(at)), np.nan)
     for count in np.unique(counts[counts >= MIN_RUNS]):
         places = np.flatnonzero(counts == count)
-        _, low[places], high[places], _ = mean_band(np.array([gathered[at[i]] for i in places]).T)
+        _, low[places], high[places] = mean_band(np.array([gathered[at[i]] for i in places]).T)
     return Curve(name, np.array(at), mean, low, high, counts, baseline)
 
 

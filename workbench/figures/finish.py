@@ -55,18 +55,16 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
     low, high = np.array([cost.low for cost in costs]), np.array([cost.high for cost in costs])
     colour = theme.CATEGORICAL[0]
     fig.add_trace(parts.band(errors, low, np.minimum(high, everything), colour, "range"))
-    fig.add_trace(
-        go.Scatter(
-            x=errors,
-            y=[cost.answers for cost in costs],
-            mode="lines",
-            line={"color": colour, "width": 2.5},
-            customdata=[[cost.machine] for cost in costs],
-            text=[in_percent(error) for error in errors],
-            hovertemplate="at most %{text} wrong: about %{y:,.0f} answers, "
-            "the machine labels %{customdata[0]:,}<extra></extra>",
-            name="forecast",
-        )
+    fig.add_scatter(
+        x=errors,
+        y=[cost.answers for cost in costs],
+        mode="lines",
+        line={"color": colour, "width": 2.5},
+        customdata=[[cost.machine] for cost in costs],
+        text=[in_percent(error) for error in errors],
+        hovertemplate="at most %{text} wrong: about %{y:,.0f} answers, "
+        "the machine labels %{customdata[0]:,}<extra></extra>",
+        name="forecast",
     )
     fig.add_hline(y=everything, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5})
     fig.add_annotation(
@@ -79,21 +77,19 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
         text=f"labelling everything: {everything:,}",
         font={"color": theme.NEUTRAL, "size": 12},
     )
-    fig.add_trace(
-        go.Scatter(
-            x=[chosen.error],
-            y=[chosen.answers],
-            mode="markers+text",
-            marker={"color": GOOD, "size": 13, "symbol": "diamond", "line": {"color": "white", "width": 1.5}},
-            text=[f"about {chosen.answers:,.0f}"],
-            textfont={"size": 13, "weight": 600},
-            # on the side that the curve leaves free: it falls to the right
-            textposition="bottom center" if chosen.answers > 0.85 * everything else "top right",
-            hovertemplate=f"at most {in_percent(chosen.error)} wrong: about {chosen.answers:,.0f} answers"
-            "<extra></extra>",
-            cliponaxis=False,
-            name="chosen",
-        )
+    fig.add_scatter(
+        x=[chosen.error],
+        y=[chosen.answers],
+        mode="markers+text",
+        marker={"color": GOOD, "size": 13, "symbol": "diamond", "line": {"color": "white", "width": 1.5}},
+        text=[f"about {chosen.answers:,.0f}"],
+        textfont={"size": 13, "weight": 600},
+        # on the side that the curve leaves free: it falls to the right
+        textposition="bottom center" if chosen.answers > 0.85 * everything else "top right",
+        hovertemplate=f"at most {in_percent(chosen.error)} wrong: about {chosen.answers:,.0f} answers"
+        "<extra></extra>",
+        cliponaxis=False,
+        name="chosen",
     )
     fig.update_yaxes(range=[0, 1.12 * max(everything, float(max(cost.answers for cost in costs)))])
     return fig
@@ -136,26 +132,22 @@ def falling_bound(curve: Sequence[float] | Floats, error: float, wrong: Sequence
         text=f"promised: {in_percent(error)}",
         font={"color": GOOD, "size": 12},
     )
-    fig.add_trace(
-        go.Scatter(
-            x=np.arange(len(curve)),
-            y=np.maximum(np.asarray(curve, dtype=float), 1e-4),
-            mode="lines",
-            line={"color": theme.CATEGORICAL[0], "width": 2.5},
-            text=[in_percent(share) for share in curve],
-            hovertemplate="after %{x:,} checks at most %{text}<extra></extra>",
-            name="bound",
-        )
+    fig.add_scatter(
+        x=np.arange(len(curve)),
+        y=np.maximum(np.asarray(curve, dtype=float), 1e-4),
+        mode="lines",
+        line={"color": theme.CATEGORICAL[0], "width": 2.5},
+        text=[in_percent(share) for share in curve],
+        hovertemplate="after %{x:,} checks at most %{text}<extra></extra>",
+        name="bound",
     )
     if len(wrong):
-        fig.add_trace(
-            go.Scatter(
-                x=list(wrong),
-                y=[float(curve[t]) for t in wrong],
-                mode="markers",
-                marker={"color": WRONG, "size": 8, "symbol": "x"},
-                hovertemplate="check %{x:,} found a wrong label<extra></extra>",
-                name="wrong",
-            )
+        fig.add_scatter(
+            x=list(wrong),
+            y=[float(curve[t]) for t in wrong],
+            mode="markers",
+            marker={"color": WRONG, "size": 8, "symbol": "x"},
+            hovertemplate="check %{x:,} found a wrong label<extra></extra>",
+            name="wrong",
         )
     return fig

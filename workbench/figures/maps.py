@@ -258,15 +258,13 @@ def _draw_marks(
     fig: go.Figure, points: Array, items: Ints, about: _About, name: str, marker: dict[str, object]
 ) -> None:
     """A mark of its own around a few items, with its name in the legend."""
-    fig.add_trace(
-        go.Scatter(
-            x=points[items, 0],
-            y=points[items, 1],
-            mode="markers",
-            name=name,
-            marker=marker,
-            **about.words(items, name),
-        )
+    fig.add_scatter(
+        x=points[items, 0],
+        y=points[items, 1],
+        mode="markers",
+        name=name,
+        marker=marker,
+        **about.words(items, name),
     )
 
 
@@ -286,32 +284,28 @@ def _draw_regions(fig: go.Figure, regions: Regions, classes: Sequence[object]) -
         colour = theme.class_colour(code)
         scale += [[code / count, colour], [(code + 1) / count, colour]]
     names = np.array([parts.class_name(classes, c) for c in range(count)])
-    fig.add_trace(
-        go.Heatmap(
-            x=regions.x,
-            y=regions.y,
-            z=regions.codes,
-            zmin=-0.5,
-            zmax=count - 0.5,
-            colorscale=scale,
-            showscale=False,
-            opacity=0.2,
-            customdata=np.dstack([names[regions.codes], regions.confidence]),
-            hovertemplate="predicted %{customdata[0]} (%{customdata[1]:.0%})<extra></extra>",
-        )
+    fig.add_heatmap(
+        x=regions.x,
+        y=regions.y,
+        z=regions.codes,
+        zmin=-0.5,
+        zmax=count - 0.5,
+        colorscale=scale,
+        showscale=False,
+        opacity=0.2,
+        customdata=np.dstack([names[regions.codes], regions.confidence]),
+        hovertemplate="predicted %{customdata[0]} (%{customdata[1]:.0%})<extra></extra>",
     )
     # where the model is no surer than a coin between the best two, whatever the number of classes
-    fig.add_trace(
-        go.Contour(
-            x=regions.x,
-            y=regions.y,
-            z=regions.confidence,
-            contours={"start": 0.6, "end": 0.9, "size": 0.15, "coloring": "lines", "showlabels": True},
-            colorscale=[[0, theme.NEUTRAL], [1, theme.NEUTRAL]],
-            line={"width": 1, "dash": "dot"},
-            showscale=False,
-            hoverinfo="skip",
-        )
+    fig.add_contour(
+        x=regions.x,
+        y=regions.y,
+        z=regions.confidence,
+        contours={"start": 0.6, "end": 0.9, "size": 0.15, "coloring": "lines", "showlabels": True},
+        colorscale=[[0, theme.NEUTRAL], [1, theme.NEUTRAL]],
+        line={"width": 1, "dash": "dot"},
+        showscale=False,
+        hoverinfo="skip",
     )
 
 
@@ -375,15 +369,13 @@ def with_inducing(fig: go.Figure, points: Array) -> go.Figure:
     Returns:
         The same figure.
     """
-    fig.add_trace(
-        go.Scatter(
-            x=np.asarray(points)[:, 0],
-            y=np.asarray(points)[:, 1],
-            mode="markers",
-            name=f"inducing points · {len(points)}",
-            marker={"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": theme.NEUTRAL}},
-            hoverinfo="skip",
-        )
+    fig.add_scatter(
+        x=np.asarray(points)[:, 0],
+        y=np.asarray(points)[:, 1],
+        mode="markers",
+        name=f"inducing points · {len(points)}",
+        marker={"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": theme.NEUTRAL}},
+        hoverinfo="skip",
     )
     fig.update_layout(showlegend=True, margin={"t": 70})
     return fig
@@ -449,25 +441,26 @@ def side_by_side(
 
 BESIDE = 14
 """Letters of the longest name up to which names stand beside their bars."""
+TOP = 5
+"""Classes that have a bar of their own."""
 
 
-def class_probabilities(probabilities: Array, classes: Sequence[object], *, top: int = 5) -> go.Figure:
+def class_probabilities(probabilities: Array, classes: Sequence[object]) -> go.Figure:
     """The most probable classes of one item, largest on top.
 
     Args:
         probabilities: [C] summing to one.
         classes: [C] names.
-        top: at most this many bars; the rest are summed in one grey bar.
 
     Returns:
-        The figure.
+        The figure; what is beyond `TOP` bars is summed in one grey bar.
     """
     values = np.asarray(probabilities, dtype=float)
     if values.size == 0 or not np.isfinite(values).all():
         return theme.empty("No probabilities yet", 120)
     order = np.argsort(-values, kind="stable")
     # one left-over class is shown by name: "1 other" would say less
-    selection = order if len(order) <= top + 1 else order[:top]
+    selection = order if len(order) <= TOP + 1 else order[:TOP]
     short = short_names(classes, 26)
     stacked = any(len(short[i]) > BESIDE for i in selection)
     names = [theme.text(short[i]) for i in selection]
@@ -476,7 +469,7 @@ def class_probabilities(probabilities: Array, classes: Sequence[object], *, top:
     n_others = len(order) - len(selection)
     if n_others:
         names.append(f"{n_others} others")
-        amounts.append(float(values[order[top:]].sum()))
+        amounts.append(float(values[order[TOP:]].sum()))
         colours.append(theme.NEUTRAL)
     fig = theme.figure(
         height=(48 if stacked else 34) * len(names) + 16,
@@ -485,20 +478,18 @@ def class_probabilities(probabilities: Array, classes: Sequence[object], *, top:
         y_options={"autorange": "reversed", "showgrid": False, "fixedrange": True, "type": "category"},
     )
     # positions, not names: two names may be cut to the same text
-    fig.add_trace(
-        go.Bar(
-            x=amounts,
-            y=list(range(len(names))),
-            orientation="h",
-            marker={"color": colours, "cornerradius": 4},
-            text=[parts.whole_percent(a) for a in amounts],
-            # within a bar of any colour it could not be read in both themes
-            textposition="outside",
-            textangle=0,
-            cliponaxis=False,
-            customdata=names,
-            hovertemplate="%{customdata}: %{x:.1%}<extra></extra>",
-        )
+    fig.add_bar(
+        x=amounts,
+        y=list(range(len(names))),
+        orientation="h",
+        marker={"color": colours, "cornerradius": 4},
+        text=[parts.whole_percent(a) for a in amounts],
+        # within a bar of any colour it could not be read in both themes
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
+        customdata=names,
+        hovertemplate="%{customdata}: %{x:.1%}<extra></extra>",
     )
     at = list(range(len(names)))
     if stacked:  # above its bar: beside it a narrow figure would cut all of them to the same

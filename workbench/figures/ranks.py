@@ -122,40 +122,18 @@ def series(
     return fig
 
 
-def rank_curves(rounds: Array, ranks: Mapping[str, Array], *, baseline: str = "") -> go.Figure:
-    """Mean rank of each policy against the number of questions.
-
-    Args:
-        rounds: [R].
-        ranks: name -> [R] mean ranks.
-        baseline: the name drawn in grey.
-
-    Returns:
-        The figure; low is better.
-    """
-    lines = {name: (rounds, values) for name, values in ranks.items()}
-    return series(lines, x="Questions asked", y="Mean rank, 1 is best", points=False, baseline=baseline)
-
-
-def time_curves(
-    curves: Mapping[str, tuple[Array, Array]],
-    *,
-    y: str,
-    share: bool = True,
-    heights: Mapping[str, float] = {},
-) -> go.Figure:
+def time_curves(curves: Mapping[str, tuple[Array, Array]], *, y: str, share: bool = True) -> go.Figure:
     """A measure against seconds of training on a logarithmic axis, a line a method.
 
     Args:
         curves: method -> (seconds [R], values [R]).
         y: title of the y axis.
         share: whether values are shares, shown in percent.
-        heights: text -> height of a dashed line.
 
     Returns:
         The figure.
     """
-    return series(curves, x="Training time, CPU seconds", y=y, logarithmic=True, share=share, heights=heights)
+    return series(curves, x="Training time, CPU seconds", y=y, logarithmic=True, share=share)
 
 
 def pairwise_scatter(first: Array, second: Array, names: Sequence[str], *, x: str, y: str) -> go.Figure:

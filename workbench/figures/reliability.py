@@ -73,7 +73,6 @@ def histogram_bars(
 def reliability_diagram(
     table: ReliabilityTable,
     *,
-    ece: float | None = None,
     bars: bool = True,
     event: str = "the prediction",
     height: int = 380,
@@ -84,7 +83,6 @@ def reliability_diagram(
 
     Args:
         table: the bins.
-        ece: expected calibration error, printed on the figure.
         bars: whether the interval of the share right of each bin is drawn.
         event: what the confidence is in, for the axis ("the prediction", or a class).
         height: in pixels.
@@ -112,7 +110,7 @@ def reliability_diagram(
         faint.update(mode="markers", marker={"color": theme.NEUTRAL, "opacity": 0.55})
         fig.add_traces([parts.diagonal(), _points(table, count >= FEW, bars=bars), faint])
     # below, since intervals reach into every corner
-    parts.foot(fig, f"n = {total:,}" + (f" · ECE = {ece:.3f}" if ece is not None else ""))
+    parts.foot(fig, f"n = {total:,}")
     return fig
 
 

@@ -97,12 +97,11 @@ def noise_curves(
     return fig
 
 
-def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None) -> go.Figure:
+def trade_offs(curves: Sequence[TradeCurve]) -> go.Figure:
     """Error, likelihood, calibration error and processor time of a fit against the inducing points.
 
     Args:
         curves: as far as they are fitted.
-        mark: a number of inducing points to mark.
 
     Returns:
         The figure (Galy-Fajou et al. 2019, fig. 6); says so when nothing is fitted yet.
@@ -115,7 +114,6 @@ def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None) -> go
         axis="Inducing points of each class",
         height=600,
         rows=2,
-        mark=mark,
     )
     ticks = sorted({float(v) for curve in curves for v in curve.points})
     fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
@@ -226,8 +224,6 @@ def probability_maps(
     points: Array | None = None,
     codes: Ints | None = None,
     classes: Sequence[object] = (),
-    axes: tuple[str, str] = ("x1", "x2"),
-    columns: int = 3,
     size: int = 330,
     colours: Sequence[str] = theme.CATEGORICAL,
 ) -> go.Figure:
@@ -240,8 +236,6 @@ def probability_maps(
         points: [n, 2] training items drawn on top.
         codes: [n] their classes.
         classes: [C] names.
-        axes: titles.
-        columns: panels in a row.
         size: of a panel's side, in pixels.
         colours: of the classes.
 
@@ -254,15 +248,15 @@ def probability_maps(
     if count > MOST_BLENDED:
         words = f"No colour map: {count} classes, and no more than {MOST_BLENDED} colours can be told apart."
         return theme.empty(words, size)
-    wide = min(columns, len(maps))
+    wide = min(3, len(maps))
     rows = -(-len(maps) // wide)
     fig = parts.panels(
         list(maps),
         rows=rows,
         columns=wide,
         height=rows * size + 90,
-        x=axes[0],
-        y=axes[1],
+        x="x1",
+        y="x2",
         horizontal_spacing=0.05,
         vertical_spacing=0.28 / (rows + 1),
         shared_xaxes="all",

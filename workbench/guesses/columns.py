@@ -237,29 +237,6 @@ def of_cells(
     return of_classes(values, classes, confidence=confidence, mapping=mapping, source=source, scale=scale)
 
 
-def suggested_columns(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
-    """Sources among the columns of a table that look like guesses, to be asked about: never taken silently.
-
-    Args:
-        columns: names.
-        classes: names of the classes.
-
-    Returns:
-        Texts such as "column:prediction" and "columns:p_*".
-    """
-    keys = {_key(name) for name in classes}
-    sources = [f"column:{name}" for name in columns if names_predictions(name)]
-    for prefix in PREFIXES:
-        of_class = [
-            name
-            for name in columns
-            if str(name).lower().startswith(prefix) and _key(str(name)[len(prefix) :]) in keys
-        ]
-        if len(of_class) > 1:
-            sources.append(f"columns:{of_class[0][: len(prefix)]}*")
-    return sources
-
-
 def likely_columns(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
     """Columns whose names say that they hold predictions, and confidences that stand beside them.
 
@@ -267,10 +244,14 @@ def likely_columns(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
         columns: names, in the order of the table, without that of the classes.
         classes: names of the classes.
     """
-    names = {name for name in columns if suggested_columns([name], ())}
-    for source in suggested_columns(columns, classes):
-        if source.startswith("columns:"):
-            names |= set(columns_like(source.partition(":")[2], columns))
+    keys = {_key(name) for name in classes}
+    names = {name for name in columns if names_predictions(name)}
+    for prefix in PREFIXES:
+        of_class = [
+            name for name in columns if name.lower().startswith(prefix) and _key(name[len(prefix) :]) in keys
+        ]
+        if len(of_class) > 1:
+            names |= columns_like(f"{of_class[0][: len(prefix)]}*", columns).keys()
     for name, after in pairwise(columns):  # the confidence stands beside what it is of
         stem, is_confidence, _ = after.lower().partition("confiden")
         if is_confidence and (name in names or f"{name}_".lower() == stem):

@@ -69,21 +69,29 @@ def of_names(
     telling = np.array([bool(text) for text in described])
     if telling.sum() < 2:
         raise InputError(
-            "The names of the classes say nothing about texts "
-            f"({', '.join(map(str, classes[:8]))}). Give them names of words, or write guidance for them."
+            f"The names of the classes say nothing about texts ({_first(classes)}). Give them names of "
+            "words, or write guidance for them."
         )
     likeness = (
         _likeness(*vectors) if vectors is not None else _alike(texts, described, terms or terms_of(texts))
     )
-    mean = likeness[:, telling].mean(axis=1)
-    likeness[:, ~telling] = mean[:, None]  # a name that says nothing speaks neither for nor against
+    notes = _even(likeness, telling, classes, "Names that say nothing")
     has_likeness = likeness.std(axis=1) > 1e-12
-    silent = [str(name) for name, tells in zip(classes, telling, strict=True) if not tells]
-    notes = [f"Names that say nothing: {', '.join(silent[:8])}."] if silent else []
     without = int((~has_likeness).sum())
     if without:
         notes.append(f"{without} texts share no word or piece of a word with any name.")
     return Guess.of_scores("names", likeness, has_likeness, notes)
+
+
+def _even(likeness: Floats, telling: Array, classes: Sequence[str], words: str) -> list[str]:
+    """Give what says nothing the mean of the others, so that it speaks neither for nor against."""
+    likeness[:, ~telling] = likeness[:, telling].mean(axis=1, keepdims=True)
+    silent = [name for name, tells in zip(classes, telling, strict=True) if not tells]
+    return [f"{words}: {_first(silent)}."] if silent else []
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(map(str, names[:8]))
 
 
 def descriptions(classes: Sequence[str], guidance: Mapping[str, str] | None = None) -> list[str]:
@@ -114,10 +122,8 @@ class Terms(NamedTuple):
     def arrays(self) -> dict[str, Array]:
         """Plain arrays; `of_arrays` is the way back."""
         return {
-            "words": _packed(self.words),
-            "word_weights": self.word_weights,
-            "pieces": _packed(self.pieces),
-            "piece_weights": self.piece_weights,
+            name: np.frombuffer("\n".join(part).encode(), np.uint8) if isinstance(part, tuple) else part
+            for name, part in self._asdict().items()
         }
 
     @classmethod
@@ -175,10 +181,6 @@ def _alike(texts: Sequence[str], described: Sequence[str], terms: Terms) -> Floa
     return total
 
 
-def _packed(words: Sequence[str]) -> Array:
-    return np.frombuffer("\n".join(words).encode(), dtype=np.uint8)
-
-
 def _unpacked(octets: Array) -> tuple[str, ...]:
     text = np.asarray(octets, dtype=np.uint8).tobytes().decode()
     return tuple(text.split("\n")) if text else ()
@@ -198,13 +200,10 @@ def of_class_vectors(items: Array, described: Array, known: Array, classes: Sequ
     """
     if known.sum() < 2:
         raise InputError(
-            "The file of vectors has none of these classes "
-            f"({', '.join(map(str, classes[:8]))}); class_names must name them."
+            f"The file of vectors has none of these classes ({_first(classes)}); class_names must name them."
         )
     likeness = _likeness(items, described)
-    likeness[:, ~known] = likeness[:, known].mean(axis=1, keepdims=True)
-    silent = [str(name) for name, has_vector in zip(classes, known, strict=True) if not has_vector]
-    notes = [f"Classes without a vector: {', '.join(silent[:8])}."] if silent else []
+    notes = _even(likeness, known, classes, "Classes without a vector")
     return Guess.of_scores("names", likeness, np.ones(len(likeness), dtype=bool), notes)
 
 

@@ -20,6 +20,7 @@ from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap, Pool, plain
 
 _CONFIDENCE = re.compile("conf|score|certain|prob", re.IGNORECASE)
+_MOST_CLASSES = 200  # of a column; more different values are no classes
 KNOWN = "names, column:NAME, column:NAME:CONFIDENCE, columns:PREFIX*"
 
 
@@ -138,13 +139,12 @@ def sources_of_columns(names: Sequence[str]) -> list[str]:
     return sources
 
 
-def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = None) -> list[str]:
+def classes_in(source: str, pool: Pool, among: int | None = None) -> list[str]:
     """The classes that a column names, where nobody named any: sorted; none where there are too many.
 
     Args:
         source: as in `guess_of`.
         pool: of N items.
-        most: more different values than these are no classes.
         among: rows looked at, the first ones; all unless given.
 
     Raises:
@@ -159,12 +159,12 @@ def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = Non
     if not column:
         raise InputError(f"Pool {pool.name!r} has no column {name!r}.")
     values = {str(v).strip() for v in cells_of(pool, column[:1])[column[0]][:among] if not is_empty(v)}
-    plain_names = values and not any(v.startswith("{") for v in values) and len(values) <= most
+    plain_names = values and not any(v.startswith("{") for v in values) and len(values) <= _MOST_CLASSES
     return sorted(values) if plain_names else []
 
 
 def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | None) -> Guess:
-    class_vectors = class_vectors_of(pool, classes)
+    class_vectors = class_vectors_of(pool.feature_map, classes)
     if class_vectors is not None:
         return of_class_vectors(np.asarray(pool.features), *class_vectors, classes)
     if pool.kind != "text":
@@ -178,15 +178,14 @@ def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | 
     return of_names(texts_in(pool), classes, guidance, vectors=vectors)
 
 
-def class_vectors_of(pool: Pool, classes: Sequence[str]) -> tuple[Array, Array] | None:
+def class_vectors_of(feature_map: FeatureMap, classes: Sequence[str]) -> tuple[Array, Array] | None:
     """Features [C, D] of the classes, and which of them are known, where a pool's vectors came with some."""
-    feature_map = pool.feature_map
     return feature_map.of_classes(classes) if isinstance(feature_map, VectorFeatureMap) else None
 
 
 def names_speak(pool: Pool) -> bool:
     """True if the names of classes can be a guess: of texts, and where the classes have vectors."""
-    return pool.kind == "text" or class_vectors_of(pool, ()) is not None
+    return pool.kind == "text" or class_vectors_of(pool.feature_map, ()) is not None
 
 
 def texts_in(pool: Pool) -> Sequence[str]:

@@ -71,9 +71,14 @@ class ReliabilityTable:
 
 
 def reliability_table(
-    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 10, *, class_code: int | None = None
+    y: ArrayLike,
+    probabilities: ArrayLike,
+    n_bins: int = 10,
+    *,
+    class_code: int | None = None,
+    equal_mass: bool = False,
 ) -> ReliabilityTable:
-    """Accuracy against confidence in bins of equal width.
+    """Accuracy against confidence in bins.
 
     Args:
         y: [N] true class codes.
@@ -81,6 +86,8 @@ def reliability_table(
         n_bins: B.
         class_code: None bins the largest probability against "the prediction was right"; a class
             bins that class's probability against "it was this class".
+        equal_mass: bins hold about the same number of items each, and their edges are confidences met; there
+            may be fewer bins, since equal confidences stay together. Else they are of equal width.
 
     Returns:
         The table; what a reliability diagram and a histogram of confidence draw.
@@ -88,20 +95,21 @@ def reliability_table(
     Raises:
         InputError: nothing to measure on, fewer than one bin, or no such class.
     """
+    edges = _equal_width_edges(n_bins)
     confidence, hit = _confidence_and_hits(y, probabilities, class_code)
-    return _table(confidence, hit, _equal_width_edges(n_bins))
+    if equal_mass:
+        inner = np.quantile(confidence, edges[1:-1], method="inverted_cdf")
+        edges = np.concatenate([[0.0], np.unique(inner[inner < confidence.max()]), [1.0]])
+    return _table(confidence, hit, edges)
 
 
-def expected_calibration_error(
-    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15, *, class_code: int | None = None
-) -> float:
+def expected_calibration_error(y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15) -> float:
     """ECE: the mean over items of |accuracy - confidence| of their bin.
 
     Args:
         y: [N] true class codes.
         probabilities: [N, C].
         n_bins: B, bins of equal width.
-        class_code: as in `reliability_table`.
 
     Returns:
         A number in [0, 1]. Biased upward: 2,000 perfectly calibrated items show about 0.026, so
@@ -110,71 +118,7 @@ def expected_calibration_error(
     Raises:
         InputError: as `reliability_table`.
     """
-    return reliability_table(y, probabilities, n_bins, class_code=class_code).error
-
-
-def maximum_calibration_error(
-    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15, *, class_code: int | None = None
-) -> float:
-    """MCE: the largest |accuracy - confidence| of a bin that holds any item.
-
-    Args:
-        y: [N] true class codes.
-        probabilities: [N, C].
-        n_bins: B, bins of equal width.
-        class_code: as in `reliability_table`.
-
-    Returns:
-        A number in [0, 1]; a single item in a bin can make it large.
-
-    Raises:
-        InputError: as `reliability_table`.
-    """
-    return float(reliability_table(y, probabilities, n_bins, class_code=class_code).gap.max())
-
-
-def adaptive_reliability_table(
-    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15, *, class_code: int | None = None
-) -> ReliabilityTable:
-    """Accuracy against confidence in bins that hold about the same number of items each.
-
-    Args:
-        y: [N] true class codes.
-        probabilities: [N, C].
-        n_bins: most bins; equal confidences stay together, so there may be fewer.
-        class_code: as in `reliability_table`.
-
-    Returns:
-        The table; its edges are confidences met.
-
-    Raises:
-        InputError: as `reliability_table`.
-    """
-    shares = _equal_width_edges(n_bins)
-    confidence, hit = _confidence_and_hits(y, probabilities, class_code)
-    inner = np.quantile(confidence, shares[1:-1], method="inverted_cdf")
-    inner = np.unique(inner[inner < confidence.max()])
-    return _table(confidence, hit, np.concatenate([[0.0], inner, [1.0]]))
-
-
-def adaptive_calibration_error(
-    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15, *, class_code: int | None = None
-) -> float:
-    """The calibration error over bins of equal mass.
-
-    Args:
-        y: [N] true class codes.
-        probabilities: [N, C].
-        n_bins: most bins.
-        class_code: as in `reliability_table`.
-
-    Returns:
-        A number in [0, 1].
-
-    Raises:
-        InputError: as `reliability_table`.
-    """
-    return adaptive_reliability_table(y, probabilities, n_bins, class_code=class_code).error
+    return reliability_table(y, probabilities, n_bins).error
 
 
 def classwise_calibration_error(y: ArrayLike, probabilities: ArrayLike, n_bins: int = 15) -> float:
@@ -263,16 +207,9 @@ class Interval(NamedTuple):
 
 
 def calibration_interval(
-    y: ArrayLike,
-    probabilities: ArrayLike,
-    n_bins: int = 15,
-    *,
-    class_code: int | None = None,
-    level: float = 0.95,
-    n_samples: int = 500,
-    seed: int = 0,
+    table: ReliabilityTable, *, level: float = 0.95, n_samples: int = 500, seed: int = 0
 ) -> Interval:
-    """Expected calibration error with an interval for the error behind the sample.
+    """Calibration error of a table with an interval for the error behind the sample.
 
     A sample's error is above 0 for a calibrated model too, as hits and misses of a bin are chance. So errors
     are tried: bins whose accuracies lie off their confidences as in the sample, by more or by less, on the
@@ -282,10 +219,7 @@ def calibration_interval(
     holds the whole fault it is too short: it lay above the error in 11 to 13 of 100 samples (n 40 and 200).
 
     Args:
-        y: [N] true class codes.
-        probabilities: [N, C].
-        n_bins: B, bins of equal width.
-        class_code: as in `reliability_table`.
+        table: the bins.
         level: of the interval.
         n_samples: samples drawn under each error that is tried.
         seed: of the draws.
@@ -294,10 +228,9 @@ def calibration_interval(
         The sample's error, ends and N; the sample's error lies between the ends.
 
     Raises:
-        InputError: as `reliability_table`, or a level outside (0, 1).
+        InputError: a level outside (0, 1).
     """
     check_level(level)
-    table = reliability_table(y, probabilities, n_bins, class_code=class_code)
     filled = table.count > 0
     count, mean = table.count[filled], table.confidence[filled]
     share, value = count / count.sum(), table.error
@@ -359,9 +292,7 @@ class CalibrationVerdict:
     bins: tuple[tuple[float, float, int], ...]
 
 
-def calibration_verdict(
-    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 10, *, class_code: int | None = None
-) -> CalibrationVerdict:
+def calibration_verdict(table: ReliabilityTable) -> CalibrationVerdict:
     """Verdict whether confidences can be taken at their word, and where not.
 
     A model is calibrated where the interval of its calibration error begins at 0 and its mean confidence lies
@@ -369,19 +300,12 @@ def calibration_verdict(
     does by itself, the mean over the items.
 
     Args:
-        y: [N] true class codes.
-        probabilities: [N, C].
-        n_bins: B, bins of equal width.
-        class_code: as in `reliability_table`.
+        table: the bins.
 
     Returns:
         The verdict with its evidence.
-
-    Raises:
-        InputError: as `reliability_table`.
     """
-    table = reliability_table(y, probabilities, n_bins, class_code=class_code)
-    error = calibration_interval(y, probabilities, n_bins, class_code=class_code)
+    error = calibration_interval(table)
     confidence, accuracy = table.mean_confidence, table.mean_accuracy
     mean = share_interval(int(table.right.sum()), error.n)
     if error.low <= 0 and mean.low <= confidence <= mean.high:

@@ -28,23 +28,7 @@ equal ones differ in the sixteenth digit, which would break ties and make wins o
 Verdict = Literal["better", "worse", "no difference shown", "too few seeds to tell"]
 
 
-class CurveBand(NamedTuple):
-    """A mean curve over seeds with its interval.
-
-    Attributes:
-        mean: [R].
-        low: [R] lower ends, NaN below 2 seeds.
-        high: [R] upper ends.
-        n: seeds.
-    """
-
-    mean: Floats
-    low: Floats
-    high: Floats
-    n: int
-
-
-def mean_band(values: ArrayLike, level: float = 0.95) -> CurveBand:
+def mean_band(values: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
     """Mean over seeds with Student's interval, round by round.
 
     Args:
@@ -52,7 +36,7 @@ def mean_band(values: ArrayLike, level: float = 0.95) -> CurveBand:
         level: of the interval.
 
     Returns:
-        The band.
+        [R] means, lower ends, NaN below 2 seeds, and upper ends.
 
     Raises:
         InputError: no seeds, or a level outside (0, 1).
@@ -62,7 +46,7 @@ def mean_band(values: ArrayLike, level: float = 0.95) -> CurveBand:
         raise InputError(f"Values must be one row a seed, [S, R]; got shape {list(v.shape)}.")
     half = _half_width(v, level)
     mean = v.mean(axis=0)
-    return CurveBand(mean, mean - half, mean + half, v.shape[0])
+    return mean, mean - half, mean + half
 
 
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
@@ -78,8 +62,9 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     Raises:
         InputError: no seeds, or a level outside (0, 1).
     """
-    band = mean_band(np.atleast_1d(np.asarray(values, dtype=np.float64))[:, None], level)
-    return Interval(float(band.mean[0]), float(band.low[0]), float(band.high[0]), band.n)
+    v = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    mean, low, high = (float(part[0]) for part in mean_band(v[:, None], level))
+    return Interval(mean, low, high, len(v))
 
 
 def area_under_curve(n_labelled: ArrayLike, values: ArrayLike) -> Floats:

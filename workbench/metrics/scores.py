@@ -125,31 +125,32 @@ class RocCurve(NamedTuple):
     threshold: Floats
 
 
-def roc_curve(positive: ArrayLike, scores: ArrayLike) -> RocCurve:
+def roc_curve(negative: ArrayLike, positive: ArrayLike) -> RocCurve:
     """The ROC curve of a score.
 
     Args:
-        positive: [N] true for the group that should score high.
-        scores: [N].
+        negative: [n] scores of the group that should score low.
+        positive: [m] scores of the group that should score high.
 
     Returns:
         The curve, every threshold that changes it.
 
     Raises:
-        InputError: only one group, scores that are not numbers, or lengths that differ.
+        InputError: only one group, or scores that are not numbers.
     """
     from sklearn.metrics import roc_curve as curve
 
-    is_positive, values = _groups(positive, scores)
-    return RocCurve(*curve(is_positive, values, drop_intermediate=False))
+    groups = _groups(negative, positive)
+    is_positive = np.repeat([False, True], [len(group) for group in groups])
+    return RocCurve(*curve(is_positive, np.concatenate(groups), drop_intermediate=False))
 
 
-def area_under_roc(positive: ArrayLike, scores: ArrayLike) -> float:
+def area_under_roc(negative: ArrayLike, positive: ArrayLike) -> float:
     """AUC: the chance that a positive scores above a negative, ties counting one half.
 
     Args:
-        positive: [N] true for the group that should score high.
-        scores: [N].
+        negative: [n] scores of the group that should score low.
+        positive: [m] scores of the group that should score high.
 
     Returns:
         A number in [0, 1]; exactly 0.5 when both groups hold the same scores.
@@ -157,23 +158,21 @@ def area_under_roc(positive: ArrayLike, scores: ArrayLike) -> float:
     Raises:
         InputError: as `roc_curve`.
     """
-    is_positive, values = _groups(positive, scores)
-    ones, zeros = values[is_positive], np.sort(values[~is_positive])
+    zeros, ones = _groups(negative, positive)
+    zeros = np.sort(zeros)
     # counting in whole numbers keeps ties exact
     below = int(np.searchsorted(zeros, ones, side="left").sum())
     not_above = int(np.searchsorted(zeros, ones, side="right").sum())
     return (below + not_above) / (2 * len(ones) * len(zeros))
 
 
-def _groups(positive: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, Floats]:
-    is_positive, values = np.asarray(positive).astype(bool), np.asarray(scores, dtype=np.float64)
-    if is_positive.ndim != 1 or values.shape != is_positive.shape:
-        raise InputError(f"Need one score an item; got {list(is_positive.shape)} and {list(values.shape)}.")
-    if is_positive.all() or not is_positive.any():
+def _groups(negative: ArrayLike, positive: ArrayLike) -> list[Floats]:
+    groups: list[Floats] = [np.ravel(np.asarray(scores, dtype=np.float64)) for scores in (negative, positive)]
+    if not all(map(len, groups)):
         raise InputError("A ROC curve needs items of both groups; there is only one.")
-    if not np.isfinite(values).all():
-        raise InputError(f"The score of item {int((~np.isfinite(values)).argmax())} is no finite number.")
-    return is_positive, values
+    if not all(np.isfinite(scores).all() for scores in groups):
+        raise InputError("A ROC curve needs scores that are finite numbers.")
+    return groups
 
 
 SELDOM, USUAL, OFTEN = 0.01, 0.02, 0.05

@@ -7,7 +7,7 @@ import numpy as np
 from workbench.arrays import Floats
 from workbench.exchange.manifests import json_text
 from workbench.metrics import paired_counts, wilcoxon_p
-from workbench.papers.reproduce import Context, Report, available, short
+from workbench.papers.reproduce import Report, paper_sets, short
 from workbench.studies.fits import POKER, opened, split_arrays
 from workbench.studies.statistics import Curves, rank_curves, rank_policies
 from workbench.writing import write_whole
@@ -89,16 +89,16 @@ def full_error(pool: str, points: int | str, seed: int, rows: int | None) -> flo
     return float(np.mean(model.fit(X, y).predict(X_test) != y_test))
 
 
-def active(context: Context) -> Report:
+def active(report: Report) -> None:
     """Mean ranks of query policies over the sets, with 4 and 64 inducing points and a chosen geometry."""
-    rows = context.rows(400)
+    rows = report.rows(400)
     if rows is None:
         rows = ROWS
-        context.caps.append(f"at most {ROWS:,} rows of a data set")
-    seeds = context.seeds(3, 1, "seeds (splits and first labels)")
-    budget = context.cap("questions", 100, 40)
-    names = available(context)
-    settings = {points: SETTINGS[points] for points in SETTINGS if points != CHOSEN or not context.quick}
+        report.caps.append(f"at most {ROWS:,} rows of a data set")
+    seeds = report.seeds(3, 1, "seeds (splits and first labels)")
+    budget = report.cap("questions", 100, 40)
+    names = paper_sets(report)
+    settings = {points: SETTINGS[points] for points in SETTINGS if points != CHOSEN or not report.quick}
     keys = [
         {"pool": p, "policy": q, "points": points, "seed": s, "rows": rows, "budget": budget}
         for s in range(seeds)
@@ -106,7 +106,7 @@ def active(context: Context) -> Report:
         for points in sorted(settings, key=str, reverse=True)
         for q in settings[points][1]
     ]
-    results = context.parts(
+    results = report.parts(
         "lmgp-active", keys, part, lambda k: f"{short(k['pool'])}, {_said(k['points'])}, {k['policy']}"
     )
     runs = {(k["pool"], k["policy"], k["points"], k["seed"]): r for k, r in zip(keys, results, strict=True)}
@@ -119,25 +119,21 @@ def active(context: Context) -> Report:
         labels = np.array(runs[pool, "random", points, 0]["labels"])
         return Curves(pool, "large-margin", "error", np.arange(seeds), labels, values)
 
-    report = Report(
-        "Active learning on the papers' data sets (Wistuba & Rawat 2018, figure 5; 2019, figure 6)"
-    )
     summary: list[tuple[Any, ...]] = []
     for points in settings:
         mean, areas = _setting(report, points, [curves(pool, points) for pool in names])
         summary += [(points, TITLES[q], mean[q], float(areas[q].mean()), len(names)) for q in mean]
-    _suggest(context, str(points), mean, areas, len(names), seeds)
+    _suggest(report, str(points), mean, areas, len(names), seeds)
     columns = ("inducing points", "policy", "mean rank", "mean error over the curve", "sets")
     report.table("ranks", "Mean ranks over the sets", columns, summary)
     report.tables.insert(0, report.tables.pop())
-    _poker(context, report, curves(POKER, 4), rows)
+    _poker(report, curves(POKER, 4), rows)
     report.notes += [
         "Ranks of the paper are those of two policies; here every policy run is ranked, and the claims "
         "are tested on the pairs.",
         "z-scores are clipped at 2, which the papers do not do: it helps policies that ask about outliers.",
         "Area: mean height of the test error over the labels, so a set counts once however hard it is.",
     ]
-    return report
 
 
 def _setting(
@@ -157,11 +153,13 @@ def _setting(
     areas = {q: np.array([c.areas()[q].mean() for c in curves]) for q in policies}
     _variation_ratio_ahead(report, points, mean, areas)
     rounds, lines = rank_curves(curves)
-    titled = {TITLES[q]: line for q, line in lines.items()}
+    titled = {TITLES[q]: (rounds, line) for q, line in lines.items()}
     report.figure(
         f"ranks-{points}",
         f"Mean rank against questions, {description}",
-        ranks.rank_curves(rounds, titled, baseline=TITLES["random"]),
+        ranks.series(
+            titled, x="Questions asked", y="Mean rank, 1 is best", points=False, baseline=TITLES["random"]
+        ),
     )
     report.figure(
         f"difference-{points}",
@@ -205,28 +203,28 @@ def _variation_ratio_ahead(
 
 
 def _suggest(
-    context: Context, points: str, mean: dict[str, Any], areas: dict[str, Floats], n_sets: int, seeds: int
+    report: Report, points: str, mean: dict[str, Any], areas: dict[str, Floats], n_sets: int, seeds: int
 ) -> None:
     """A document of the last setting: the chosen geometry where that was run, else 64 points.
 
     What the app may suggest goes into data/ by hand, reviewed.
     """
-    context.folder.mkdir(parents=True, exist_ok=True)
+    report.folder.mkdir(parents=True, exist_ok=True)
     suggested = {q: round(float(r), 4) for q, r in mean.items()}
-    document = {"experiment": "lmgp-active", "n_sets": n_sets, "seeds": seeds, "full": not context.caps}
+    document = {"experiment": "lmgp-active", "n_sets": n_sets, "seeds": seeds, "full": not report.caps}
     against = {q: float(f"{wilcoxon_p(areas[q], areas['random']):.3g}") for q in areas if q != "random"}
-    document |= {"model": points, "caps": context.caps}
+    document |= {"model": points, "caps": report.caps}
     document |= {"mean_ranks": suggested, "p_against_random": against}
-    write_whole(context.folder / "policy_ranks.json", json_text(document))
+    write_whole(report.folder / "policy_ranks.json", json_text(document))
 
 
-def _poker(context: Context, report: Report, curves: Curves, rows: int) -> None:
+def _poker(report: Report, curves: Curves, rows: int) -> None:
     """The papers' large example, with the error of a model that has all labels."""
     from workbench.figures import theme
     from workbench.figures.curves import learning_curve, summarise
 
     keys = [{"pool": POKER, "points": 4, "seed": int(s), "rows": rows} for s in curves.seeds]
-    full = context.parts("lmgp-active-full", keys, full_error, lambda k: "poker, all labels")
+    full = report.parts("lmgp-active-full", keys, full_error, lambda k: "poker, all labels")
     dashed, labels = float(np.mean(full)), curves.n_labelled
     summaries = [
         summarise(

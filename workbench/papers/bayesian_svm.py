@@ -12,9 +12,9 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.geometry import Geometry
 from workbench.errors import InputError
 from workbench.metrics import area_under_roc
-from workbench.papers.reproduce import Context, Report
+from workbench.papers.reproduce import Report
 from workbench.pools import load_pool
-from workbench.studies.fits import compile_first, measured_fit, some_rows
+from workbench.studies.fits import compile_first, cut, measured_fit, some_rows
 
 METHODS = ("S-BSVM", "ECM", "GPC", "SVM + Platt")
 # set -> error and Brier score of METHODS, as printed in table 1
@@ -41,12 +41,9 @@ REGISTERED = {
 
 
 @lru_cache(maxsize=4)
-def _arrays(name: str, rows: int | None, seed: int = 0) -> tuple[Floats, Ints]:
-    pool = load_pool(f"raetsch:{name}")
-    assert pool.truth is not None
-    X, y = np.asarray(pool.features, dtype=np.float64), np.asarray(pool.truth)
-    selection = some_rows(y, rows, seed) if rows is not None and len(y) > rows else slice(None)
-    return X[selection], y[selection]
+def _arrays(name: str, rows: int | None) -> tuple[Floats, Ints]:
+    pool = cut(load_pool(f"raetsch:{name}"), rows, 0)
+    return np.asarray(pool.features, dtype=np.float64), np.asarray(pool.truth)
 
 
 def _fold(X: Array, y: Ints, fold: int, folds: int) -> tuple[Array, Ints, Array, Ints]:
@@ -82,11 +79,11 @@ def table_part(name: str, method: str, fold: int, folds: int, rows: int | None) 
     return measured_fit(lambda: _make(method, data[0], name, fold), *data, kind=(method, name))
 
 
-def table1(context: Context) -> Report:
+def table1(report: Report) -> None:
     """Errors, Brier scores and times on seven sets."""
-    rows, folds = context.rows(700), context.cap("folds computed of 10", 10, 3)
+    rows, folds = report.rows(700), report.cap("folds computed of 10", 10, 3)
     axes = {"name": tuple(PAPER), "method": METHODS, "fold": range(folds)}
-    grid = context.grid("bsvm-table1", table_part, axes, folds=10, rows=rows)
+    grid = report.grid("bsvm-table1", table_part, axes, folds=10, rows=rows)
     # the paper's Brier score is half of the multi-class one
     cells = {"error": grid["error"], "brier": grid["brier"] / 2}
     error, brier = (cells[k].mean(axis=2) for k in cells)
@@ -96,7 +93,6 @@ def table1(context: Context) -> Report:
     near_brier = int((np.abs(brier[:, 0] - printed["brier"][:, 0]) <= 0.03).sum())
     best = int((error[:, 0] <= error[:, 1:].min(axis=1) + 0.01).sum())
     ecm, gpc = seconds[:, 1] / seconds[:, 0], seconds[:, 2] / seconds[:, 0]
-    report = Report("Table 1 of Wenzel et al. 2017: seven Rätsch sets")
     report.claim(
         "errors and Brier scores of S-BSVM",
         paper=", ".join(f"{n} {p[0][0]:.2f}/{p[1][0]:.2f}" for n, p in PAPER.items()),
@@ -137,7 +133,6 @@ def table1(context: Context) -> Report:
         "The paper's columns were read in the order S-BSVM, ECM, GPC, SVM + Platt.",
         "flare_solar keeps 29 inputs that carry both labels: no model can be right on both.",
     ]
-    return report
 
 
 def _fixed_theta(X: Array, theta: float, points: int) -> dict[str, Any]:
@@ -164,13 +159,13 @@ def curve_part(method: str, work: int, rows: int | None) -> dict[str, float]:
     )
 
 
-def fig1(context: Context) -> Report:
+def fig1(report: Report) -> None:
     """Error against training time on waveform."""
     from workbench.figures.ranks import time_curves
 
-    methods, rows = ("S-BSVM", "ECM", "B-BSVM", "S-GPC"), context.rows(1200)
-    growing = context.grid("bsvm-fig1", curve_part, {"method": methods, "work": (1, 2, 4, 8, 16)}, rows=rows)
-    once = context.grid("bsvm-fig1", curve_part, {"method": ("SVM + Platt",), "work": (1,)}, rows=rows)
+    methods, rows = ("S-BSVM", "ECM", "B-BSVM", "S-GPC"), report.rows(1200)
+    growing = report.grid("bsvm-fig1", curve_part, {"method": methods, "work": (1, 2, 4, 8, 16)}, rows=rows)
+    once = report.grid("bsvm-fig1", curve_part, {"method": ("SVM + Platt",), "work": (1,)}, rows=rows)
     curves = {
         m: (grid["seconds"][i], grid["error"][i])
         for grid in (growing, once)
@@ -179,7 +174,6 @@ def fig1(context: Context) -> Report:
     last = {m: float(errors[-1]) for m, (_, errors) in curves.items()}
     # seconds until within 0.005 of the method's own last error
     times = {m: float(s[np.flatnonzero(e <= e[-1] + 0.005)[0]]) for m, (s, e) in curves.items()}
-    report = Report("Figure 1 of Wenzel et al. 2017: error against time on waveform")
     report.claim(
         "S-BSVM is about 10 times faster than ECM with a slightly better error",
         paper="about 10 times",
@@ -206,7 +200,6 @@ def fig1(context: Context) -> Report:
     report.table("curves", "Error after some work", columns, growing.rows(*fields) + once.rows(*fields))
     report.figure("curves", "Waveform, theta = 5", time_curves(curves, y="Error"))
     report.caps.append("exact GPC left out; S-GPC is GPflow's probit SVGP by back-tracked natural gradients")
-    return report
 
 
 def grid_part(factor: float, fold: int, folds: int, rows: int | None) -> dict[str, float]:
@@ -237,24 +230,23 @@ def learned_part(rows: int | None) -> dict[str, float]:
     }
 
 
-def fig2(context: Context) -> Report:
+def fig2(report: Report) -> None:
     """The length scale by type-II learning against a grid search."""
     from workbench.figures.ranks import series
 
-    rows = context.rows(800)
-    folds = context.cap("folds", 10, 4)
-    n_grid = context.cap("length scales in the grid", 100, 13)
+    rows = report.rows(800)
+    folds = report.cap("folds", 10, 4)
+    n_grid = report.cap("length scales in the grid", 100, 13)
     factors = [float(f) for f in np.round(np.geomspace(0.05, 5.0, n_grid), 5)]
-    learned = context.parts("bsvm-fig2", [{"rows": rows}], learned_part, lambda k: "type-II")[0]
+    learned = report.parts("bsvm-fig2", [{"rows": rows}], learned_part, lambda k: "type-II")[0]
     axes = {"factor": (*factors, learned["factor"]), "fold": range(folds)}
-    grid = context.grid("bsvm-fig2-grid", grid_part, axes, folds=folds, rows=rows)
+    grid = report.grid("bsvm-fig2-grid", grid_part, axes, folds=folds, rows=rows)
     losses, errors = grid["brier"] / 2, grid.mean("error", "fold")
     spent, mean = float(grid["seconds"][:-1].sum()), losses.mean(axis=1)
     best = int(mean[:-1].argmin())
     # folds are paired: the standard error of their differences says what a difference is worth
     gap = losses[-1] - losses[best]
     margin = 2 * float(gap.std(ddof=1)) / folds**0.5
-    report = Report("Figure 2 of Wenzel et al. 2017: automatic tuning of the length scale")
     report.claim(
         "type-II learning finds the length scale of least validation loss",
         paper="finds the true optimum in 5 hyperparameter steps",
@@ -295,7 +287,6 @@ def fig2(context: Context) -> Report:
         ),
     )
     report.notes = ["The loss is the Brier score; the paper does not say which loss its figure shows."]
-    return report
 
 
 @lru_cache(maxsize=1)
@@ -318,14 +309,14 @@ def inducing_part(points: int, method: str, fold: int, folds: int, rows: int) ->
     return {k: measures[k] for k in ("error", "seconds")}
 
 
-def fig3(context: Context) -> Report:
+def fig3(report: Report) -> None:
     """Inducing points: how many, and k-means++ against a random subset."""
     from workbench.figures.ranks import series
 
     counts, methods = (4, 8, 13, 27, 64, 128, 256), ("k-means++", "random")
-    folds = context.cap("folds computed of 10", 10, 4)
+    folds = report.cap("folds computed of 10", 10, 4)
     axes = {"points": counts, "method": methods, "fold": range(folds)}
-    grid = context.grid("bsvm-fig3", inducing_part, axes, folds=10, rows=min(1350, context.max_rows or 1350))
+    grid = report.grid("bsvm-fig3", inducing_part, axes, folds=10, rows=min(1350, report.max_rows or 1350))
     mean, deviation, seconds = (
         grid.mean("error", "fold"),
         grid["error"].std(axis=2),
@@ -333,7 +324,6 @@ def fig3(context: Context) -> Report:
     )
     few = [i for i, p in enumerate(counts) if p <= 27]
     share = counts.index(13)
-    report = Report("Figure 3 of Wenzel et al. 2017: how many inducing points, and which")
     report.claim(
         "k-means is much better than a random subset when inducing points are few",
         paper="much better for small numbers (figure)",
@@ -374,7 +364,6 @@ def fig3(context: Context) -> Report:
         ),
     )
     report.caps.append("MNIST 3 against 5 (1,350 images) in place of USPS, which is not at hand")
-    return report
 
 
 def susy_part(name: str, rows: int | None) -> dict[str, float]:
@@ -396,25 +385,25 @@ def susy_part(name: str, rows: int | None) -> dict[str, float]:
         return models[-1]
 
     measures = measured_fit(make, X, y, X_test, y_test, kind="susy")
-    auc = area_under_roc(y_test == 1, models[-1].predict_proba(X_test)[:, 1])
+    p = models[-1].predict_proba(X_test)[:, 1]
+    auc = area_under_roc(p[y_test != 1], p[y_test == 1])
     return {**measures, "auc": float(auc), "n": len(y), "n_test": len(y_test), "d": X.shape[1]}
 
 
-def susy(context: Context) -> Report:
+def susy(report: Report) -> None:
     """AUC, Brier score and time on SUSY."""
     folder = os.environ.get("WORKBENCH_DATA", "")
     full = Path(folder, "SUSY.libsvm")
     source = f"libsvm:{full}" if folder and full.is_file() else "large:susy_11k"
-    key = {"name": source, "rows": context.max_rows}
+    key = {"name": source, "rows": report.max_rows}
     try:
-        (fit,) = context.parts("bsvm-susy", [key], susy_part, lambda k: "fit")
+        (fit,) = report.parts("bsvm-susy", [key], susy_part, lambda k: "fit")
     except InputError as error:
         raise InputError(
             f"{error}\nOr put the full file (LIBSVM's SUSY, 5,000,000 rows) as SUSY.libsvm into the folder "
             "named by WORKBENCH_DATA."
         ) from error
     row_time = fit["seconds"] / fit["n"]
-    report = Report("Section 5.2 of Wenzel et al. 2017: SUSY")
     report.claim(
         "AUC and Brier score with 64 inducing points and minibatches of 100",
         paper="AUC 0.84, Brier score 0.22, 10 minutes for 5,000,000 rows",
@@ -433,4 +422,3 @@ def susy(context: Context) -> Report:
             "5,000,000 and 17; "
             "put LIBSVM's SUSY as SUSY.libsvm into the folder named by WORKBENCH_DATA for the full run"
         )
-    return report

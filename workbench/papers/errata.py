@@ -1,6 +1,7 @@
 """Corrections of the papers' printed formulas (docs/math.md, 9): printed, right, and a number."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -8,37 +9,46 @@ from scipy.special import digamma, expit, ndtr
 from scipy.stats import poisson
 
 from workbench.arrays import Floats
-from workbench.papers.reproduce import Context, Report
+from workbench.papers.reproduce import Report
+from workbench.registry import written_entries
+
+Shown = tuple[str, bool]
+"""The numbers that show a correction, and whether they do."""
 
 
 class Erratum(NamedTuple):
     """One formula.
 
     Attributes:
+        check: the function here that gives its numbers.
         where: paper and equation.
         printed: the printed side.
         right: the right side.
-        shown: the numbers that show it.
-        holds: whether they do.
     """
 
+    check: str
     where: str
     printed: str
     right: str
-    shown: str
-    holds: bool
+
+    def shown(self) -> Shown:
+        """Result of the check."""
+        outcome: Shown = globals()[self.check]()
+        return outcome
 
 
-def errata(context: Context) -> Report:
+ERRATA = written_entries(Path(__file__).with_name("errata.toml"), Erratum)
+
+
+def errata(report: Report) -> None:
     """Corrections that change a number, each checked by it."""
-    corrections = [check() for check in CHECKS]
-    report = Report("Formulas of the papers that need a correction")
-    for e in corrections:
+    for erratum in ERRATA:
+        numbers, holds = erratum.shown()
         report.claim(
-            f"{e.where}: {e.right}",
-            paper=e.printed,
-            ours=e.shown,
-            holds={"the number tells the right side from the printed one": e.holds},
+            f"{erratum.where}: {erratum.right}",
+            paper=erratum.printed,
+            ours=numbers,
+            holds={"the number tells the right side from the printed one": holds},
         )
     report.notes = [
         '"Reproduced" means here: the correction is confirmed by its number.',
@@ -46,10 +56,9 @@ def errata(context: Context) -> Report:
         "average natural parameters, and in the GWI notes the sum over n goes around both terms: slips "
         "without a single number, listed for completeness.",
     ]
-    return report
 
 
-def bound_in_alpha() -> Erratum:
+def bound_in_alpha() -> Shown:
     """Wistuba & Rawat 2018, eq. 12, 14, 33 and 2019, eq. 17: the sign before 1/4 log alpha + log B."""
     eb2 = 2.0
 
@@ -61,17 +70,14 @@ def bound_in_alpha() -> Erratum:
 
     at, far = value(eb2, 1.0), value(1e4 * eb2, 1.0)
     printed_at, printed_far = value(eb2, -1.0), value(1e4 * eb2, -1.0)
-    return Erratum(
-        "Wistuba & Rawat 2018, eq. 12, 14, 33; 2019, eq. 17",
-        "- 1/4 log alpha - log B_1/2(sqrt alpha)",
-        "+ 1/4 log alpha + log B_1/2(sqrt alpha)",
+    shown = (
         f"from alpha = E b^2 to 10^4 times that the bound goes from {at:.2f} to {far:.2f}; as printed from "
-        f"{printed_at:.2f} to {printed_far:.2f}, without limit",
-        far < at and printed_far > printed_at,
+        f"{printed_at:.2f} to {printed_far:.2f}, without limit"
     )
+    return shown, far < at and printed_far > printed_at
 
 
-def mean_signs() -> Erratum:
+def mean_signs() -> Shown:
     """Wistuba & Rawat 2018, eq. 42-45: the signs of the two means."""
 
     def loss(latent: float) -> float:
@@ -80,29 +86,23 @@ def mean_signs() -> Erratum:
 
     weight, rival = 1.0, 0.0
     mean = (1 + weight * (1 + rival)) / (1 + weight)
-    return Erratum(
-        "Wistuba & Rawat 2018, eq. 45",
-        "a minus before all of it",
-        "1 + kappa mu_t, positive, for j = y; 1 - kappa mu_y, negative, for j = t",
+    shown = (
         f"one item, first update of its class: the loss goes from {loss(0.0):.1f} to {loss(mean):.1f}; "
-        f"with the printed sign to {loss(-mean):.1f}",
-        loss(mean) < loss(0.0) < loss(-mean),
+        f"with the printed sign to {loss(-mean):.1f}"
     )
+    return shown, loss(mean) < loss(0.0) < loss(-mean)
 
 
-def scaled_sums() -> Erratum:
+def scaled_sums() -> Shown:
     """Wenzel et al. 2017, algorithm 1: the factor n / |S| of a minibatch."""
     rng = np.random.default_rng(1)
     traces = rng.uniform(0.5, 2.0, 400) * (rng.standard_normal((400, 5)) ** 2).sum(axis=1)
     full, batch = traces.sum(), traces.reshape(40, 10).sum(axis=1).mean()
-    return Erratum(
-        "Wenzel et al. 2017, algorithm 1",
-        "sums over the minibatch S as they are",
-        "sums times n / |S|",
+    shown = (
         f"trace that 400 points add to the posterior precision, mean of batches of 10: {40 * batch:.0f} with "
-        f"the factor, {batch:.0f} without; all data at once {full:.0f}",
-        bool(abs(40 * batch - full) < 1e-6 * full and batch < 0.2 * full),
+        f"the factor, {batch:.0f} without; all data at once {full:.0f}"
     )
+    return shown, bool(abs(40 * batch - full) < 1e-6 * full and batch < 0.2 * full)
 
 
 def _expected(function: Callable[[Floats], Floats], mean: float, variance: float) -> float:
@@ -110,37 +110,27 @@ def _expected(function: Callable[[Floats], Floats], mean: float, variance: float
     return float((function(mean + variance**0.5 * nodes) * weights).sum() / weights.sum())
 
 
-def probit_denominator() -> Erratum:
+def probit_denominator() -> Shown:
     """Wenzel et al. 2017, eq. 13: sqrt(1 + variance)."""
     mean, variance = 1.0, 3.0
     truth = _expected(ndtr, mean, variance)
     right, printed = float(ndtr(mean / (1 + variance) ** 0.5)), float(ndtr(mean / (1 + variance)))
-    return Erratum(
-        "Wenzel et al. 2017, eq. 13",
-        "Phi(mean / (1 + variance))",
-        "Phi(mean / sqrt(1 + variance))",
-        f"mean 1, variance 3: quadrature {truth:.5f}, right side {right:.5f}, printed {printed:.5f}",
-        abs(right - truth) < 1e-8 < abs(printed - truth),
-    )
+    shown = f"mean 1, variance 3: quadrature {truth:.5f}, right side {right:.5f}, printed {printed:.5f}"
+    return shown, abs(right - truth) < 1e-8 < abs(printed - truth)
 
 
-def entropy_of_softmax() -> Erratum:
+def entropy_of_softmax() -> Shown:
     """Wistuba & Rawat 2019, eq. 19: entropy of softmax(f), not of f."""
     f = np.array([1.2, -0.4, -0.9])
     p = np.exp(f) / np.exp(f).sum()
     right = float(-(p * np.log(p)).sum())
     with np.errstate(invalid="ignore"):
         printed = float(-(f * np.log(f)).sum())
-    return Erratum(
-        "Wistuba & Rawat 2019, eq. 19",
-        "- sum f_t log f_t of the latent means",
-        "of softmax(f), as the text says",
-        f"f = (1.2, -0.4, -0.9): {right:.4f}; as printed {printed}",
-        np.isfinite(right) and not np.isfinite(printed),
-    )
+    shown = f"f = (1.2, -0.4, -0.9): {right:.4f}; as printed {printed}"
+    return shown, np.isfinite(right) and not np.isfinite(printed)
 
 
-def gamma_factor() -> Erratum:
+def gamma_factor() -> Shown:
     """Galy-Fajou et al. 2019, eq. 12: the factor 1/2."""
     C = 4
     m, c = np.zeros(C), np.full(C, 1e-6)
@@ -153,16 +143,13 @@ def gamma_factor() -> Erratum:
         return float(alpha)
 
     right, printed = iterate(0.5), iterate(1.0)
-    return Erratum(
-        "Galy-Fajou et al. 2019, eq. 12",
-        "exp(...) / cosh(c / 2)",
-        "exp(...) / (2 cosh(c / 2))",
-        f"alpha after 3,000 steps at the prior: {right:.3f} (converged); as printed {printed:.0f}, growing",
-        right < 10 and printed > 500,
+    shown = (
+        f"alpha after 3,000 steps at the prior: {right:.3f} (converged); as printed {printed:.0f}, growing"
     )
+    return shown, right < 10 and printed > 500
 
 
-def mean_update() -> Erratum:
+def mean_update() -> Shown:
     """Galy-Fajou et al. 2019, eq. 15: the mean takes the covariance, not its inverse."""
     rng = np.random.default_rng(3)
     kappa = rng.standard_normal((40, 3))
@@ -176,17 +163,14 @@ def mean_update() -> Erratum:
         return float(mean @ slope - 0.5 * mean @ precision @ mean)
 
     right, printed = bound(covariance @ slope), bound(precision @ slope)
-    return Erratum(
-        "Galy-Fajou et al. 2019, eq. 15",
-        "mu = 1/2 Sigma^-1 kappa' (y' - gamma)",
-        "mu = 1/2 Sigma kappa' (y' - gamma)",
+    shown = (
         f"the bound's part in mu, random problem: {right:.2f}, its maximum; at the printed mean "
-        f"{printed:.0f}; 0 at mu = 0",
-        printed < 0 < right,
+        f"{printed:.0f}; 0 at mu = 0"
     )
+    return shown, printed < 0 < right
 
 
-def poisson_rate() -> Erratum:
+def poisson_rate() -> Shown:
     """Galy-Fajou et al. 2019, Gibbs sampler: n ~ Poisson(lambda sigma(-f))."""
     lam, f = 1.7, 0.8
     goal = float(np.exp(-lam * expit(f)))
@@ -196,30 +180,24 @@ def poisson_rate() -> Erratum:
         float(np.exp(-lam) * np.sum(poisson.pmf(n, rate)) * np.exp(rate))
         for rate in (lam * expit(-f), lam * expit(f))
     )
-    return Erratum(
-        "Galy-Fajou et al. 2019, Gibbs sampler",
-        "n ~ Po(lambda sigma(f))",
-        "n ~ Po(lambda sigma(-f))",
+    shown = (
         f"lambda 1.7, f 0.8: exp(-lambda sigma(f)) = {goal:.5f}; summed over n: {right:.5f}, "
-        f"printed {printed:.5f}",
-        abs(right - goal) < 1e-10 < abs(printed - goal),
+        f"printed {printed:.5f}"
     )
+    return shown, abs(right - goal) < 1e-10 < abs(printed - goal)
 
 
-def two_classes() -> Erratum:
+def two_classes() -> Shown:
     """Galy-Fajou et al. 2019: C = 2 is the logistic only if f2 = -f1."""
     f1 = 0.7
 
     def p(f2: float) -> float:
         return float(expit(f1) / (expit(f1) + expit(f2)))
 
-    return Erratum(
-        "Galy-Fajou et al. 2019, two classes",
-        "reduces to the logistic likelihood",
-        "only where f2 = -f1",
-        f"f1 = 0.7: p = {p(-f1):.4f} at f2 = -f1, sigma(f1) = {float(expit(f1)):.4f}; at f2 = 0 {p(0.0):.4f}",
-        abs(p(-f1) - float(expit(f1))) < 1e-12 and abs(p(0.0) - float(expit(f1))) > 0.05,
+    shown = (
+        f"f1 = 0.7: p = {p(-f1):.4f} at f2 = -f1, sigma(f1) = {float(expit(f1)):.4f}; at f2 = 0 {p(0.0):.4f}"
     )
+    return shown, abs(p(-f1) - float(expit(f1))) < 1e-12 and abs(p(0.0) - float(expit(f1))) > 0.05
 
 
 def _robust_max(n_classes: int, epsilon: float) -> Floats:
@@ -230,43 +208,20 @@ def _robust_max(n_classes: int, epsilon: float) -> Floats:
     return likelihood_probabilities("robust-max", latent, np.zeros_like(latent), epsilon=epsilon)[0]
 
 
-def robust_max_share() -> Erratum:
+def robust_max_share() -> Shown:
     """Galy-Fajou et al. 2019, eq. 3: 1 - eps for the largest, eps / (C - 1) for each other class."""
     C, eps = 4, 0.1
     printed = (1 - eps) + eps / C
     right = float(_robust_max(C, eps)[0])
-    return Erratum(
-        "Galy-Fajou et al. 2019, eq. 3",
-        "(1 - eps) [largest] + eps / C for every class",
-        "1 - eps for the largest, eps / (C - 1) for each other: the robust-max that is compared with",
-        f"C = 4, eps = 0.1: the share of wrong labels is {1 - right:.3f} = eps; as printed {1 - printed:.3f}",
-        abs(1 - right - eps) < 1e-9 < abs(1 - printed - eps),
+    shown = (
+        f"C = 4, eps = 0.1: the share of wrong labels is {1 - right:.3f} = eps; as printed {1 - printed:.3f}"
     )
+    return shown, abs(1 - right - eps) < 1e-9 < abs(1 - printed - eps)
 
 
-def robust_max_sum() -> Erratum:
+def robust_max_sum() -> Shown:
     """The GWI notes: eps / (J - 1) for each other class, not eps."""
     J, eps = 4, 0.1
     right, printed = (1 - eps) + (J - 1) * float(_robust_max(J, eps)[1]), (1 - eps) + (J - 1) * eps
-    return Erratum(
-        "the GWI notes, robust max",
-        "1 - eps for the largest, eps otherwise",
-        "eps / (J - 1) otherwise, as its later formulas have it",
-        f"J = 4, eps = 0.1: probabilities sum to {right:.3f}; as printed to {printed:.3f}",
-        abs(right - 1) < 1e-9 < abs(printed - 1),
-    )
-
-
-CHECKS: tuple[Callable[[], Erratum], ...] = (
-    bound_in_alpha,
-    mean_signs,
-    scaled_sums,
-    probit_denominator,
-    entropy_of_softmax,
-    gamma_factor,
-    mean_update,
-    poisson_rate,
-    two_classes,
-    robust_max_share,
-    robust_max_sum,
-)
+    shown = f"J = 4, eps = 0.1: probabilities sum to {right:.3f}; as printed to {printed:.3f}"
+    return shown, abs(right - 1) < 1e-9 < abs(printed - 1)

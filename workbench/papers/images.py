@@ -8,10 +8,11 @@ from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
-from workbench.papers.reproduce import Context, Report
+from workbench.papers.reproduce import Report
 from workbench.pools import load_pool
 from workbench.studies.calibration import scores
 
@@ -136,27 +137,26 @@ def attack_part(
 
 
 def _fits(
-    context: Context, report: Report, kinds: tuple[str, ...], settings: Mapping[str, Mapping[str, Any]]
+    report: Report, kinds: tuple[str, ...], settings: Mapping[str, Mapping[str, Any]]
 ) -> dict[tuple[str, str, int], dict[str, float]]:
     """Fit every kind of model to every set for every number of epochs, and add the table of them.
 
     Args:
-        context: of the experiment.
-        report: to add to.
+        report: of the experiment.
         kinds: of classifiers.
         settings: set -> "network", "epochs" (several) and "n_train".
 
     Returns:
         (set, kind, epochs) -> measures.
     """
-    n_test = 2_000 if context.quick else 10_000
+    n_test = 2_000 if report.quick else 10_000
     keys: list[dict[str, Any]] = [
         {"data": data, "kind": kind, "n_test": n_test, "seed": 0, **setting, "epochs": epochs}
         for data, setting in settings.items()
         for epochs in setting["epochs"]
         for kind in kinds
     ]
-    results = context.parts(
+    results = report.parts(
         "images", keys, fit_part, lambda k: f"{KINDS[k['kind']]} on {TITLES[k['data']]}, {k['epochs']} epochs"
     )
     fits = list(zip(keys, results, strict=True))
@@ -226,21 +226,20 @@ def _fit_row(key: Mapping[str, Any], kind: str, fit: Mapping[str, float]) -> tup
     return (TITLES[key["data"]], KINDS[kind], key["epochs"], key["n_train"], *measures)
 
 
-def fig4(context: Context) -> Report:
+def fig4(report: Report) -> None:
     """LMGP-DNN against a CNN: test accuracy and training time (Wistuba & Rawat 2018 and 2019, figure 4)."""
     from workbench.figures.theme import class_colour, figure
 
-    epochs = context.cap("epochs", (3, 6, 12), (2, 4))
+    epochs = report.cap("epochs", (3, 6, 12), (2, 4))
     # the papers' network would take an hour on as many images, and learns nothing from fewer
-    cifar = context.cap("network on CIFAR-10 (JPEG)", PAPERS_NETWORK["cifar10_jpeg"], "middle")
+    cifar = report.cap("network on CIFAR-10 (JPEG)", PAPERS_NETWORK["cifar10_jpeg"], "middle")
     networks = {"mnist": PAPERS_NETWORK["mnist"], "cifar10_jpeg": cifar}
     sizes = {"mnist": (60_000, 4_000), "cifar10_jpeg": (50_000, 10_000)}
     settings = {
-        data: {"network": networks[data], "epochs": epochs, "n_train": _rows(context, data, *size)}
+        data: {"network": networks[data], "epochs": epochs, "n_train": _rows(report, data, *size)}
         for data, size in sizes.items()
     }
-    report = Report("LMGP-DNN against a CNN: accuracy and training time")
-    by = _fits(context, report, ("softmax-net", "large-margin-net"), settings)
+    by = _fits(report, ("softmax-net", "large-margin-net"), settings)
     fig = figure(x="Processor time of training, seconds", y="Test accuracy", x_options={"type": "log"})
     for rank, data in enumerate(sizes):
         lmgp, plain = (by[data, kind, epochs[-1]] for kind in ("large-margin-net", "softmax-net"))
@@ -266,13 +265,12 @@ def fig4(context: Context) -> Report:
         JPEG,
         "Processor time of this machine; only the ratio is compared with the papers.",
     ]
-    return report
 
 
-def adversarial(context: Context) -> Report:
+def adversarial(report: Report) -> None:
     """Accuracy and variation ratio under attack (2018, figure 6; 2019, figure 7), and what they left out."""
     sizes = {"mnist": (60_000, 20_000), "fashion_mnist": (60_000, 20_000), "cifar10_jpeg": (10_000, 10_000)}
-    small = context.quick
+    small = report.quick
     # CIFAR-10's network takes five times as long for a gradient
     attacked = dict.fromkeys(sizes, 500) if small else dict.fromkeys(sizes, 2_000) | {"cifar10_jpeg": 500}
     keys: list[dict[str, Any]] = [
@@ -280,23 +278,22 @@ def adversarial(context: Context) -> Report:
             "data": data,
             "network": "middle" if small else PAPERS_NETWORK[data],
             "epochs": 12 if data == "cifar10_jpeg" else 8,
-            "n_train": _rows(context, data, *size),
+            "n_train": _rows(report, data, *size),
             "n_test": 2_000 if small else 10_000,
             "seed": 0,
             "n_attacked": attacked[data],
         }
         for data, size in sizes.items()
     ]
-    context.cap("networks", "the papers'", "middle")
-    results = context.parts("images-attacks", keys, attack_part, lambda k: f"attacks on {TITLES[k['data']]}")
-    report = Report("Adversarial images: accuracy, and detection by the variation ratio")
+    report.cap("networks", "the papers'", "middle")
+    results = report.parts("images-attacks", keys, attack_part, lambda k: f"attacks on {TITLES[k['data']]}")
     if not small:
         report.caps.append("CIFAR-10: 10,000 of 50,000 images (the papers' network takes minutes an epoch)")
     counts = ", ".join(f"{n:,} of {TITLES[data]}" for data, n in attacked.items())
     report.caps.append(f"attacked images: {counts}")
     for data, result in zip(sizes, results, strict=True):
         table = result["table"]
-        lines = _Lines(table)
+        lines = pd.DataFrame(table)
         _claim_attacks(report, data, lines, result["lmgp"]["accuracy"])
         _draw_attacks(report, data, lines)
         rows = list(zip(*table.values(), strict=True))
@@ -316,17 +313,15 @@ def adversarial(context: Context) -> Report:
         SHARED,
         JPEG,
     ]
-    return report
 
 
-def gwi(context: Context) -> Report:
+def gwi(report: Report) -> None:
     """Gaussian Wasserstein inference with a CNN mean, beside LMGP-DNN and the CNN (the GWI notes)."""
     settings = {
-        data: {"network": "small", "epochs": (12,), "n_train": _rows(context, data, 20_000, 10_000)}
+        data: {"network": "small", "epochs": (12,), "n_train": _rows(report, data, 20_000, 10_000)}
         for data in ("mnist", "fashion_mnist")
     }
-    report = Report("Gaussian Wasserstein inference with a CNN mean on images")
-    by = _fits(context, report, ("wasserstein", "large-margin-net", "softmax-net"), settings)
+    by = _fits(report, ("wasserstein", "large-margin-net", "softmax-net"), settings)
     for data in settings:
         gp, plain = by[data, "wasserstein", 12], by[data, "softmax-net", 12]
         _claim_accuracy(
@@ -349,35 +344,23 @@ def gwi(context: Context) -> Report:
         )
     report.caps.append("a small network and at most 20,000 images")
     report.notes = ["The notes give no figures: the claims are theirs in words, the conditions ours."]
-    return report
 
 
-class _Lines:
-    """Lines of a table of attacks, by attack and detector."""
-
-    def __init__(self, table: Mapping[str, list[Any]]) -> None:
-        self.table = table
-        self.strengths = np.array(sorted(set(table["strength"])))
-
-    def line(self, attack: str, column: str, detector: str | None = "variation-ratio") -> Floats:
-        """[S] a column of one attack, by strength."""
-        names = ("attack", "detector", "strength", column)
-        rows = zip(*(self.table[name] for name in names), strict=True)
-        by_strength = {strength: value for a, d, strength, value in rows if (a, d) == (attack, detector)}
-        return np.array(
-            [np.nan if by_strength.get(s) is None else by_strength[s] for s in self.strengths], dtype=float
-        )
+def _line(table: pd.DataFrame, attack: str, column: str, detector: str = "variation-ratio") -> Floats:
+    """[S] a column of one attack in a table of attacks, by strength."""
+    rows = table[(table["attack"] == attack) & (table["detector"].fillna("") == detector)]
+    return rows.sort_values("strength")[column].to_numpy(np.float64)
 
 
-def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> None:
+def _claim_attacks(report: Report, data: str, lines: pd.DataFrame, clean: float) -> None:
     title, jpeg = TITLES[data], data == "cifar10_jpeg"
-    hits, means, areas = (lines.line("fgsm", c) for c in ("accuracy", "mean_score", "auc"))
+    hits, means, areas = (_line(lines, "fgsm", c) for c in ("accuracy", "mean_score", "auc"))
     best, last = float(areas[1:].max()), float(areas[-1])
     beyond = "not in the papers"
     report.claim(
         f"{title}: accuracy falls with the strength of FGSM",
         paper={"mnist": "falls (figure)", "cifar10_jpeg": "down to 1.16 %"}.get(data, beyond),
-        ours=f"{clean:.3f} to {hits[-1]:.3f} at strength {lines.strengths[-1]:g}",
+        ours=f"{clean:.3f} to {hits[-1]:.3f} at strength {lines['strength'].max():g}",
         holds={
             "falls throughout, within 0.02": (np.diff(hits) <= 0.02).all(),
             "to below half": hits[-1] < 0.5 * clean,
@@ -404,7 +387,7 @@ def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> No
                 f"best area at least 0.98 ({best:.3f})": best >= 0.98,
             },
         )
-    adaptive, noise = lines.line("adaptive-pgd", "auc"), lines.line("noise", "auc")
+    adaptive, noise = _line(lines, "adaptive-pgd", "auc"), _line(lines, "noise", "auc")
     report.claim(
         f"{title}: an attack that knows the detector evades it, and harmless noise sets it off",
         paper="not tested",
@@ -416,36 +399,38 @@ def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> No
     )
 
 
-def _draw_attacks(report: Report, data: str, lines: _Lines) -> None:
+def _draw_attacks(report: Report, data: str, lines: pd.DataFrame) -> None:
     from workbench.attacks import ATTACKS
     from workbench.attacks.robustness import DETECTORS
     from workbench.figures.adversarial import detection_curves, strength_curves
 
-    accuracy = {ATTACKS[a].title: lines.line(a, "accuracy") for a in ATTACKED_BY}
-    accuracy["CNN, its own FGSM"] = lines.line("softmax", "accuracy", None)
-    suspicion = {ATTACKS[a].title: lines.line(a, "mean_score") for a in ATTACKED_BY}
+    accuracy = {ATTACKS[a].title: _line(lines, a, "accuracy") for a in ATTACKED_BY}
+    accuracy["CNN, its own FGSM"] = _line(lines, "softmax", "accuracy", "")
+    suspicion = {ATTACKS[a].title: _line(lines, a, "mean_score") for a in ATTACKED_BY}
     areas = {
-        ATTACKS[a].title: {e.title: lines.line(a, "auc", name) for name, e in DETECTORS.items()}
+        ATTACKS[a].title: {e.title: _line(lines, a, "auc", name) for name, e in DETECTORS.items()}
         for a in ("fgsm", "adaptive-pgd", "noise")
     }
     control = (ATTACKS["noise"].title,)
     report.figure(
         f"strength-{data}",
         f"{TITLES[data]}: accuracy and mean variation ratio",
-        strength_curves(lines.strengths, accuracy, suspicion, score="Variation ratio", controls=control),
+        strength_curves(
+            np.unique(lines["strength"]), accuracy, suspicion, score="Variation ratio", controls=control
+        ),
     )
     report.figure(
         f"detection-{data}",
         f"{TITLES[data]}: area under the ROC curve",
-        detection_curves(lines.strengths, areas),
+        detection_curves(np.unique(lines["strength"]), areas),
     )
 
 
-def _rows(context: Context, data: str, full: int, quick: int) -> int:
-    n = context.cap(f"images of {TITLES[data]} to train on", full, quick)
-    if context.max_rows is not None and context.max_rows < n:
-        context.caps.append(f"images of {TITLES[data]} to train on: {context.max_rows:,} instead of {full:,}")
-        return context.max_rows
+def _rows(report: Report, data: str, full: int, quick: int) -> int:
+    n = report.cap(f"images of {TITLES[data]} to train on", full, quick)
+    if report.max_rows is not None and report.max_rows < n:
+        report.caps.append(f"images of {TITLES[data]} to train on: {report.max_rows:,} instead of {full:,}")
+        return report.max_rows
     return n
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.metrics import paired_counts, rank_methods
-from workbench.papers.reproduce import Context, Report, available, short
+from workbench.papers.reproduce import Report, paper_sets, short
 from workbench.studies.fits import measured_fit, opened, split_arrays
 
 # name -> title, registry name, options
@@ -56,18 +56,19 @@ def part(pool: str, method: str, seed: int, rows: int | None) -> dict[str, float
     )
 
 
-def _measured(context: Context) -> tuple[list[str], int, dict[str, dict[str, Floats]]]:
+def _measured(report: Report) -> tuple[list[str], int, dict[str, dict[str, Floats]]]:
     """Names of the sets, number of seeds, and measure -> method -> [sets] means over seeds."""
-    rows, seeds = context.rows(1000), context.seeds(3, 1, "seeds (splits)")
-    names = available(context)
+    rows, seeds = report.rows(1000), report.seeds(3, 1, "seeds (splits)")
+    names = paper_sets(report)
     axes = {"seed": range(seeds), "pool": names, "method": tuple(METHODS)}
-    grid = context.grid(
+    grid = report.grid(
         "lmgp-table1", part, axes, lambda key: f"{short(key['pool'])}, {TITLES[key['method']]}", rows=rows
     )
-    context.caps.append(
+    report.caps.append(
         "each model trained to convergence by its own solver on fixed hyperparameters, not by Adam for "
         "1,000 epochs with a step of 5e-4"
     )
+    report.notes += NOTES
     return names, seeds, {m: dict(zip(METHODS, grid.mean(m, "seed").T, strict=True)) for m in MEASURES}
 
 
@@ -77,23 +78,19 @@ def _add_sets(report: Report, names: list[str], measures: dict[str, dict[str, Fl
     report.table("sets", "Set by set", ("set", *(f"{m} {k}" for m, k in columns)), rows, shown=10)
 
 
-def table1(context: Context) -> Report:
+def table1(report: Report) -> None:
     """Mean average ranks of accuracy (both papers, table 1)."""
     from workbench.figures.ranks import critical_difference_diagram
 
-    names, seeds, measures = _measured(context)
+    names, seeds, measures = _measured(report)
     error = measures["error"]
     ranking = rank_methods(np.stack([error[m] for m in PAPER], axis=1), PAPER)
     mean = dict(zip(PAPER, ranking.mean_ranks, strict=True))
     order = sorted(PAPER, key=lambda m: mean[m])
     gap = max(abs(mean[m] - rank) for m, rank in PAPER_RANKS.items())
-    report = Report(
-        "Table 1 of Wistuba & Rawat 2018 and 2019: mean ranks of accuracy",
-        notes=[
-            *NOTES,
-            f"Friedman's test over the paper's three: p = {ranking.p:.2g}; critical difference "
-            f"{ranking.critical_difference:.2f}.",
-        ],
+    report.notes.append(
+        f"Friedman's test over the paper's three: p = {ranking.p:.2g}; critical difference "
+        f"{ranking.critical_difference:.2f}."
     )
     report.claim(
         "LMGP has the best mean rank, the one-vs-rest Bayesian SVM the second, SVGP the last",
@@ -146,15 +143,13 @@ def table1(context: Context) -> Report:
         "Mean ranks of error, joined where they are not told apart (Nemenyi)",
         critical_difference_diagram(list(TITLES.values()), ranked.mean_ranks, ranked.critical_difference),
     )
-    return report
 
 
-def fig2(context: Context) -> Report:
+def fig2(report: Report) -> None:
     """Pairwise comparison of accuracies (both papers, figure 2)."""
     from workbench.figures.ranks import pairwise_scatter
 
-    names, _, measures = _measured(context)
-    report = Report("Figure 2 of Wistuba & Rawat 2018 and 2019: accuracy set by set", notes=list(NOTES))
+    names, _, measures = _measured(report)
     lmgp = 1 - measures["error"]["lmgp"]
     for method in ("bsvm", "svgp"):
         competitor, title = 1 - measures["error"][method], TITLES[method]
@@ -173,17 +168,15 @@ def fig2(context: Context) -> Report:
         scatter = pairwise_scatter(competitor, lmgp, list(map(short, names)), x=title, y="LMGP")
         report.figure(f"lmgp-{method}", f"LMGP against {title}", scatter)
     _add_sets(report, names, measures)
-    return report
 
 
-def fig3(context: Context) -> Report:
+def fig3(report: Report) -> None:
     """Training times (both papers, figure 3)."""
     from workbench.figures.ranks import ratio_strip
 
-    names, _, measures = _measured(context)
+    names, _, measures = _measured(report)
     seconds = measures["seconds"]
     ratios = {m: seconds[m] / np.maximum(seconds["lmgp"], 1e-4) for m in METHODS}
-    report = Report("Figure 3 of Wistuba & Rawat 2018 and 2019: training time", notes=list(NOTES))
     for method in ("bsvm", "svgp"):
         middle, slower = float(np.median(ratios[method])), int((ratios[method] > 1).sum())
         report.claim(
@@ -208,10 +201,9 @@ def fig3(context: Context) -> Report:
     _add_sets(report, names, measures)
     strip = ratio_strip({TITLES[m]: r for m, r in ratios.items() if m != "lmgp"}, list(map(short, names)))
     report.figure("ratios", "Training time over LMGP's, a point a set", strip)
-    return report
 
 
-def fig5(context: Context) -> Report:
+def fig5(report: Report) -> None:
     """Bands on a line, against an SVM's probabilities (2019, figure 5)."""
     from workbench.classifiers import make_classifier
     from workbench.figures.ranks import line_panels
@@ -229,7 +221,6 @@ def fig5(context: Context) -> Report:
     far = np.abs(grid[:, 0]) > 5.5
     ratio = float(spread[far].mean() / spread[near].mean())
     sure_ours, sure_svm = float(p_lmgp[far].max(axis=1).mean()), float(p_svm[far].max(axis=1).mean())
-    report = Report("Figure 5 of Wistuba & Rawat 2019: what the models say where no data are")
     report.claim(
         "the latent functions' uncertainty grows where data are few",
         paper="bands wider away from the data (figure; no numbers given)",
@@ -260,4 +251,3 @@ def fig5(context: Context) -> Report:
         "Data, LMGP's probabilities, its three GPs with 95 % bands, the SVM's probabilities",
         line_panels(grid[:, 0], x[:, 0], y, p_lmgp, latent.mean, spread, p_svm),
     )
-    return report

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Floats
-from workbench.papers.reproduce import Context, Report
+from workbench.papers.reproduce import Report
 from workbench.studies.calibration import (
     KERNELS,
     LIKELIHOODS,
     NOISES,
     SWEPT,
-    against_gibbs,
     calibration_report,
     fitted,
     probabilities,
@@ -39,21 +38,20 @@ TOY = (
 """In what the fits of the toy differ from the paper's."""
 
 
-def _each(context: Context) -> Iterable[str]:
+def _each(report: Report) -> Iterable[str]:
     """The four likelihoods and the exact rule, with progress."""
     for place, name in enumerate((*FOUR, "bayes")):
-        context.progress(place / 5, TITLES[name])
+        report.progress(place / 5, TITLES[name])
         yield name
 
 
-def fig3(context: Context) -> Report:
+def fig3(report: Report) -> None:
     """Confidence histograms and reliability diagrams at sigma^2 = 0.5 (figure 3)."""
     from workbench.figures.teaching import calibration_panels
 
-    reports = {name: calibration_report(TITLES[name], *probabilities(name, 0.5)) for name in _each(context)}
+    reports = {name: calibration_report(TITLES[name], *probabilities(name, 0.5)) for name in _each(report)}
     share = float(reports["robust-max"].table.count[-1] / reports["robust-max"].n)
     ece = {name: calibration.scores.ece for name, calibration in reports.items()}
-    report = Report("Figure 3 of Galy-Fajou et al. 2019: how sure four likelihoods are, and how right")
     report.claim(
         "robust-max is nearly always sure",
         paper=f"confidences near 1 only ({NO_NUMBERS})",
@@ -79,7 +77,6 @@ def fig3(context: Context) -> Report:
         calibration_panels(list(reports.values())),
     )
     report.caps += TOY
-    return report
 
 
 def sweep_part(name: str, noise: float, seed: int) -> dict[str, float]:
@@ -93,20 +90,19 @@ def sweep_part(name: str, noise: float, seed: int) -> dict[str, float]:
     return dict(scores_of(name, noise, seed)._asdict())
 
 
-def fig4(context: Context) -> Report:
+def fig4(report: Report) -> None:
     """Error, likelihood and calibration error against the noise (figure 4)."""
     from workbench.figures.records import SweepCurve
     from workbench.figures.teaching import noise_curves
 
-    draws = range(context.cap("draws of the data", 5, 1))
-    grid = context.grid("lsm-sweep", sweep_part, {"name": SWEPT, "noise": NOISES, "seed": draws})
+    draws = range(report.cap("draws of the data", 5, 1))
+    grid = report.grid("lsm-sweep", sweep_part, {"name": SWEPT, "noise": NOISES, "seed": draws})
     error, nll, ece = (dict(zip(SWEPT, grid.mean(m, "seed"), strict=True)) for m in MEASURES)
     quarter, half = NOISES.index(0.25), NOISES.index(0.5)
     spread = max(error[n][0] for n in FOUR) - min(error[n][0] for n in FOUR)
     worst_nll = np.max([nll[n] for n in SOFT], axis=0)
     worst_ece = np.max([ece[n] for n in SOFT], axis=0)
     hard = "robust-max"
-    report = Report("Figure 4 of Galy-Fajou et al. 2019: likelihoods over the noise")
     report.claim(
         "robust-max has a bad likelihood and calibration where classes overlap",
         paper=f"its NLL and ECE rise far above the others' ({NO_NUMBERS})",
@@ -146,18 +142,17 @@ def fig4(context: Context) -> Report:
     )
     report.caps += TOY
     report.notes = ["Beyond the paper: the exact Bayes line, the mean-field bound, the large-margin GP."]
-    return report
 
 
-def fig5(context: Context) -> Report:
+def fig5(report: Report) -> None:
     """Variational inference with and without augmentation against Gibbs sampling on wine (figure 5)."""
     from workbench.figures.teaching import agreement
+    from workbench.studies.lessons import gibbs
 
-    samples = context.cap("Gibbs samples", 2000, 200)
-    exact, *approximations = against_gibbs(samples, progress=context.progress)
+    samples = report.cap("Gibbs samples", 2000, 200)
+    *_, (exact, *approximations) = gibbs(samples, report=report.progress)
     distance = {inference.title: inference.distance(exact) for inference in approximations}
     right = {inference.title: 1 - inference.error for inference in (exact, *approximations)}
-    report = Report("Figure 5 of Galy-Fajou et al. 2019: what augmentation costs")
     report.claim(
         "augmented inference gives nearly the probabilities of plain inference, both near Gibbs",
         paper=f"points near the diagonal ({NO_NUMBERS}); accuracy 0.98 Gibbs, 0.96 both others",
@@ -176,22 +171,20 @@ def fig5(context: Context) -> Report:
         "Against Gibbs sampling, every class and test item",
         agreement({inference.title: inference.against(exact) for inference in approximations}),
     )
-    return report
 
 
-def fig6(context: Context) -> Report:
+def fig6(report: Report) -> None:
     """Inducing points, and shared against own hyperparameters (figure 6)."""
     from workbench.figures.teaching import trade_offs
 
-    points = context.cap("inducing points", (5, 10, 25, 50, 100, 200, 400), (5, 10, 25, 50))
-    rows = context.rows(600) or 58_000
+    points = report.cap("inducing points", (5, 10, 25, 50, 100, 200, 400), (5, 10, 25, 50))
+    rows = report.rows(600) or 58_000
     axes = {"shared": tuple(KERNELS), "points": points}
-    grid = context.grid(
+    grid = report.grid(
         "lsm-trade", trade_fit, axes, lambda key: f"{key['points']} points", pool="pmlb:shuttle", rows=rows
     )
     (nll, own_nll), (seconds, longer) = grid["nll"], grid["seconds"]
     near = next(n for n, v in zip(points, nll, strict=True) if v <= nll.min() + 0.02)
-    report = Report("Figure 6 of Galy-Fajou et al. 2019: inducing points and hyperparameters")
     report.claim(
         "more inducing points: better likelihood, longer training, little gain beyond 200",
         paper=f"NLL falls, time rises ({NO_NUMBERS})",
@@ -228,10 +221,9 @@ def fig6(context: Context) -> Report:
         trade_offs(trade_curves(points, [result for _, result in grid])),
     )
     report.notes = ["The inducing points are the same for both, and their time is left out."]
-    return report
 
 
-def fig8(context: Context) -> Report:
+def fig8(report: Report) -> None:
     """Class probabilities over the plane as red, green and blue (figure 8)."""
     from workbench.figures.teaching import PRIMARIES, probability_maps
     from workbench.pools.datasets.generators import three_gaussians_probabilities
@@ -245,9 +237,8 @@ def fig8(context: Context) -> Report:
             return three_gaussians_probabilities(grid.points, 0.5)
         return np.asarray(fitted(name, data).predict_proba(grid.points))
 
-    maps = {name: over_the_plane(name) for name in _each(context)}
+    maps = {name: over_the_plane(name) for name in _each(report)}
     sure = {name: float((p.max(axis=1) > 0.95).mean()) for name, p in maps.items()}
-    report = Report("Figure 8 of Galy-Fajou et al. 2019: probabilities as colours")
     report.claim(
         "robust-max is sure everywhere with sharp borders; the others are soft where classes overlap",
         paper=NO_NUMBERS,
@@ -270,7 +261,6 @@ def fig8(context: Context) -> Report:
         probability_maps(panels, grid.x, grid.y, **options),
     )
     report.caps += TOY
-    return report
 
 
 def gwi_part(pool: str, seed: int, model: str) -> dict[str, float]:
@@ -293,20 +283,19 @@ def gwi_part(pool: str, seed: int, model: str) -> dict[str, float]:
     return dict(scores(y_test, np.asarray(fit.predict_proba(X_test)))._asdict())
 
 
-def gwi(context: Context) -> Report:
+def gwi(report: Report) -> None:
     """Gaussian Wasserstein inference as a classifier."""
     from workbench.figures.ranks import series
 
     pools, models = ("toy", "wine", "digits"), ("wasserstein", "as printed", "large-margin")
-    seeds = range(context.seeds(5, 1))
-    grid = context.grid(
+    seeds = range(report.seeds(5, 1))
+    grid = report.grid(
         "gwi",
         gwi_part,
         {"model": models, "pool": pools, "seed": seeds},
         lambda key: f"{key['model']} on {key['pool']}",
     )
     error, nll, ece = (grid.mean(m, "seed") for m in MEASURES)
-    report = Report("Gaussian Wasserstein inference, classification (the GWI notes)")
     report.claim(
         "the derivation gives a classifier that works",
         paper="a derivation; no experiment",
@@ -340,4 +329,3 @@ def gwi(context: Context) -> Report:
     fig = series({m: (at, ece[i]) for i, m in enumerate(models)}, x="Set", y="Calibration error, 15 bins")
     fig.update_xaxes(tickvals=list(at), ticktext=list(pools))
     report.figure("ece", "Calibration error of each model on each set", fig)
-    return report

@@ -9,7 +9,7 @@ import numpy as np
 from workbench.arrays import Floats
 from workbench.classifiers.geometry import Geometry
 from workbench.errors import InputError
-from workbench.papers.reproduce import Context, Report, short
+from workbench.papers.reproduce import Report, short
 from workbench.pools import load_pool
 from workbench.studies.fits import measured_fit, some_rows
 
@@ -137,24 +137,23 @@ def _claims_of_fig7(report: Report, sets: Sequence[str], grid: Any) -> None:
     )
 
 
-def fig7(context: Context) -> Report:
+def fig7(report: Report) -> None:
     """Logistic-softmax against robust-max and Heaviside."""
     from workbench.figures.ranks import time_curves
 
-    rows, points = context.rows(2000), context.cap("inducing points", 200, 64)
-    works = context.cap("amounts of work (sweeps)", (1, 2, 4, 8, 16, 32), (1, 4, 16))
+    rows, points = report.rows(2000), report.cap("inducing points", 200, 64)
+    works = report.cap("amounts of work (sweeps)", (1, 2, 4, 8, 16, 32), (1, 4, 16))
     sets: list[str] = []
     for name in SETS:
         try:
             _data(name, rows, points)
             sets.append(name)
         except InputError as error:
-            context.caps.append(f"{name} left out: {error}")
+            report.caps.append(f"{name} left out: {error}")
     if not sets:
-        raise InputError("None of the sets is on this machine; the last: " + context.caps[-1])
+        raise InputError("None of the sets is on this machine; the last: " + report.caps[-1])
     axes = {"name": sets, "method": tuple(METHODS), "work": works}
-    grid = context.grid("lsm-fig7", part, axes, rows=rows, points=points)
-    report = Report("Figure 7 of Galy-Fajou et al. 2019: error and log-likelihood against training time")
+    grid = report.grid("lsm-fig7", part, axes, rows=rows, points=points)
     _claims_of_fig7(report, sets, grid)
     report.table(
         "curves",
@@ -189,4 +188,3 @@ def fig7(context: Context) -> Report:
         *_unfinished(sets, grid["nll"]),
         "Time for the inducing points (k-means++) is the same for all three and left out.",
     ]
-    return report

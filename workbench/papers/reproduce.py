@@ -1,9 +1,9 @@
 """The papers' tables and figures by name: `workbench reproduce NAME`, and the reports they are written to.
 
-An experiment is a function (Context) -> Report, named in experiments.toml with what it costs and
-imported when it is run. To add one: write the function and add a table. A report holds findings (the
-paper's figure, ours, a verdict by a stated rule), tables and figures. It is written as Markdown with the
-tables as CSV and the figures as HTML, and as PNG where a browser is found.
+An experiment is a function of a `Report`, named in experiments.toml with what it costs and imported when
+it is run. To add one: write the function and add a table. It asks the report for its limits and its parts,
+and gives it findings (the paper's figure, ours, a verdict by a stated rule), tables and figures. The report
+is written as Markdown with the tables as CSV and the figures as HTML, and as PNG where a browser is found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -45,20 +45,6 @@ RULE = (
 )
 
 
-class Condition(NamedTuple):
-    """One checkable half-sentence of a claim.
-
-    Attributes:
-        text: what must hold, with its numbers.
-        holds: whether it did.
-        core: whether the claim is not reproduced without it.
-    """
-
-    text: str
-    holds: bool
-    core: bool = False
-
-
 @dataclass(frozen=True)
 class Finding:
     """One claim of a paper against what we measured.
@@ -67,13 +53,15 @@ class Finding:
         claim: in our words.
         paper: the paper's figure.
         ours: ours.
-        conditions: what decides.
+        holds: what decides: condition, with its numbers -> whether it holds.
+        core: the condition without which the claim is not reproduced; "" for none.
     """
 
     claim: str
     paper: str
     ours: str
-    conditions: tuple[Condition, ...]
+    holds: Mapping[str, bool]
+    core: str = ""
 
     def verdict(self, capped: bool) -> Verdict:
         """The word of `RULE`.
@@ -81,10 +69,9 @@ class Finding:
         Args:
             capped: whether the run was smaller than the paper's, or not like it.
         """
-        count = sum(condition.holds for condition in self.conditions)
-        if not count or any(criterion.core and not criterion.holds for criterion in self.conditions):
+        if not any(self.holds.values()) or not self.holds.get(self.core, True):
             return "not reproduced"
-        return "partly" if capped or count < len(self.conditions) else "reproduced"
+        return "partly" if capped or not all(self.holds.values()) else "reproduced"
 
 
 @dataclass(frozen=True)
@@ -121,91 +108,25 @@ class Figure:
     figure: Any
 
 
-@dataclass
-class Report:
-    """Result of an experiment.
-
-    Attributes:
-        title: of the report.
-        findings: claims and verdicts, the main one first.
-        tables: in order.
-        figures: in order.
-        caps: in what the run was smaller than the paper's, or differed; empty for a full one.
-        notes: what a reader must know.
-        cost: what a full run costs, where this one was not one.
-    """
-
-    title: str
-    findings: list[Finding] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
-    caps: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    cost: str = ""
-
-    def claim(self, claim: str, *, paper: str, ours: str, holds: Mapping[str, Any], core: str = "") -> None:
-        """Add a finding.
-
-        Args:
-            claim: in our words.
-            paper: the paper's figure.
-            ours: ours.
-            holds: condition, with its numbers -> whether it did.
-            core: the condition that is the claim's core; none by default.
-        """
-        conditions = tuple(Condition(text, bool(outcome), text == core) for text, outcome in holds.items())
-        self.findings.append(Finding(claim, paper, ours, conditions))
-
-    def table(
-        self, name: str, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], shown: int = 80
-    ) -> None:
-        """Add a table; arguments as `Table`."""
-        self.tables.append(Table(name, title, tuple(columns), list(rows), shown))
-
-    def figure(self, name: str, title: str, figure: Any) -> None:
-        """Add a figure; arguments as `Figure`."""
-        self.figures.append(Figure(name, title, figure))
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst but one rule for several claims: all alike, or partly."""
-        words = {finding.verdict(bool(self.caps)) for finding in self.findings}
-        if not words:
-            raise InputError(f"The report {self.title!r} has no finding to judge.")
-        return words.pop() if len(words) == 1 else "partly"
-
-
-def write_report(
-    report: Report,
-    folder: Path | str,
-    *,
-    name: str,
-    command: str,
-    seconds: float,
-    there: int = 0,
-    parts: int = 0,
-) -> Path:
-    """Write a report as a folder: report.md, report.json, tables/, figures/.
+def write_report(report: Report, command: str, seconds: float) -> Path:
+    """Write a report into its folder: report.md, report.json, tables/, figures/.
 
     Args:
         report: of the experiment.
-        folder: made where it is not there.
-        name: of the experiment.
         command: that made it.
-        seconds: it took, as wall time.
-        there: parts that an earlier run had finished, so that these seconds are without them.
-        parts: of how many.
+        seconds: it took, as wall time; those of parts that an earlier run had finished are not among them.
 
     Returns:
         The path of report.md.
     """
     from workbench.figures import export
 
-    place = Path(folder)
+    place, counts = report.folder, report.part_counts
     (place / "tables").mkdir(parents=True, exist_ok=True)
     (place / "figures").mkdir(parents=True, exist_ok=True)
     lines = [f"# {report.title}", "", f"Verdict: **{report.verdict}**.", ""]
-    before = f", with {there:,} of its {parts:,} parts there already" if there else ""
+    there = counts["there"]
+    before = f", with {there:,} of its {counts['asked']:,} parts there already" if there else ""
     lines += [f"Made by `{command}` in {duration(seconds)}{before}.", ""]
     if report.caps:
         lines += ["Not run in full:", "", *(f"- {cap}" for cap in report.caps), ""]
@@ -220,8 +141,8 @@ def write_report(
     for finding in report.findings:
         lines.append(f"- {finding.claim}")
         lines += [
-            f"    - {'holds' if c.holds else 'does not hold'}{', the core' if c.core else ''}: {c.text}"
-            for c in finding.conditions
+            f"    - {'holds' if holds else 'does not hold'}{', the core' * (text == finding.core)}: {text}"
+            for text, holds in finding.holds.items()
         ]
     lines.append("")
     for table in report.tables:
@@ -243,16 +164,20 @@ def write_report(
         lines += ["## Notes", "", *(f"- {note}" for note in report.notes), ""]
     write_whole(place / "report.md", "\n".join(lines).rstrip() + "\n")
     document = {
-        "name": name,
+        "name": report.name,
         "title": report.title,
         "verdict": report.verdict,
         "command": command,
         "caps": report.caps,
         "notes": report.notes,
         "findings": [
-            vars(finding)
-            | {"verdict": verdict}
-            | {"conditions": [{"text": c.text, "holds": c.holds} for c in finding.conditions]}
+            {
+                "claim": finding.claim,
+                "paper": finding.paper,
+                "ours": finding.ours,
+                "conditions": [{"text": text, "holds": holds} for text, holds in finding.holds.items()],
+                "verdict": verdict,
+            }
             for finding, verdict in zip(report.findings, verdicts, strict=True)
         ],
     }
@@ -376,12 +301,12 @@ class Grid:
 
 
 @dataclass
-class Context:
-    """Arguments of an experiment.
+class Report:
+    """One run of an experiment: its limits, its parts, and what came out.
 
     Attributes:
         name: of the experiment.
-        folder: of its report; files of its own may go there.
+        folder: of the report; files of the experiment's own may go there.
         cache: folder of finished parts, shared by experiments.
         quick: whether caps for a few minutes are wanted.
         max_rows: at most this many rows of any data set, or None.
@@ -389,7 +314,13 @@ class Context:
         workers: processes for parts that are independent.
         progress: (fraction, message) for whoever watches.
         should_stop: asked between parts.
-        caps: what was capped; a report takes them over.
+        title: of the report.
+        cost: of a full run.
+        findings: claims and verdicts, the main one first.
+        tables: in order.
+        figures: in order.
+        caps: in what the run was smaller than the paper's, or differed; empty for a full one.
+        notes: what a reader must know.
         part_counts: how many parts were asked for, and how many of them were there already.
     """
 
@@ -402,8 +333,45 @@ class Context:
     workers: int = 1
     progress: OnProgress = quiet
     should_stop: Callable[[], bool] = lambda: False
+    title: str = ""
+    cost: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
     caps: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     part_counts: Counter[str] = field(default_factory=Counter)
+
+    def claim(self, claim: str, *, paper: str, ours: str, holds: Mapping[str, Any], core: str = "") -> None:
+        """Add a finding.
+
+        Args:
+            claim: in our words.
+            paper: the paper's figure.
+            ours: ours.
+            holds: condition, with its numbers -> whether it did.
+            core: the condition that is the claim's core; none by default.
+        """
+        outcomes = {condition: bool(outcome) for condition, outcome in holds.items()}
+        self.findings.append(Finding(claim, paper, ours, outcomes, core))
+
+    def table(
+        self, name: str, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], shown: int = 80
+    ) -> None:
+        """Add a table; arguments as `Table`."""
+        self.tables.append(Table(name, title, tuple(columns), list(rows), shown))
+
+    def figure(self, name: str, title: str, figure: Any) -> None:
+        """Add a figure; arguments as `Figure`."""
+        self.figures.append(Figure(name, title, figure))
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst but one rule for several claims: all alike, or partly."""
+        words = {finding.verdict(bool(self.caps)) for finding in self.findings}
+        if not words:
+            raise InputError(f"The report {self.title!r} has no finding to judge.")
+        return words.pop() if len(words) == 1 else "partly"
 
     def cap(self, what: str, full: T, quick: T) -> T:
         """A setting that is smaller in a quick run; says so in the report.
@@ -628,58 +596,28 @@ def reproduce(
     place = Path(out)
     if place.exists() and not place.is_dir():
         raise InputError(f"{place} is a file; --out takes a folder.")
-    context = Context(
-        name, place / name, place / "cache", quick, max_rows, max_seeds, workers, progress, should_stop
+    report = Report(
+        name,
+        place / name,
+        place / "cache",
+        quick,
+        max_rows,
+        max_seeds,
+        workers,
+        progress,
+        should_stop,
+        f"{entry.title} ({entry.paper})",
+        entry.full,
     )
     began = perf_counter()
-    context.folder.mkdir(parents=True, exist_ok=True)
-    with alone_in(context.folder, should_stop):  # a second program would compute every part again
-        report: Report = entry.load()(context)
-    report.caps = list(dict.fromkeys([*context.caps, *report.caps]))
-    report.cost = report.cost or entry.full
+    report.folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(report.folder, should_stop):  # a second program would compute every part again
+        entry.load()(report)
+    report.caps = list(dict.fromkeys(report.caps))
     command = f"workbench reproduce {name}" + (" --quick" if quick else "")
     command += f" --max-rows {max_rows}" if max_rows is not None else ""
     command += f" --max-seeds {max_seeds}" if max_seeds is not None else ""
-    path = write_report(
-        report,
-        place / name,
-        name=name,
-        command=command,
-        seconds=perf_counter() - began,
-        there=context.part_counts["there"],
-        parts=context.part_counts["asked"],
-    )
-    return report, path
-
-
-class PaperSets(NamedTuple):
-    """The 68 sets of the large-margin papers.
-
-    Attributes:
-        names: what `load_pool` takes, small sets first.
-        missing: those whose file is not here, with how to get it.
-    """
-
-    names: tuple[str, ...]
-    missing: dict[str, str]
-
-
-def paper_sets() -> PaperSets:
-    """PMLB sets of 3 or more classes and 128 or more rows, MNIST left out; poker by its generator.
-
-    Raises:
-        InputError: not one of them is here.
-    """
-    entries = [e for e in catalogue() if e.group == "pmlb" and e.paper68]
-    local_sets = sorted((e for e in entries if e.path is not None), key=lambda e: e.n_items * e.n_features)
-    missing = {e.full_name: e.how for e in entries if e.path is None and e.name != POKER}
-    if not local_sets:
-        first = entries[0]
-        raise InputError(
-            f"None of the {len(entries)} PMLB sets is on this machine. {first.how} Or point WORKBENCH_DATA "
-            "at a folder that holds pmlb/NAME/NAME.tsv.gz."
-        )
-    return PaperSets((*(e.full_name for e in local_sets), POKER), missing)
+    return report, write_report(report, command, perf_counter() - began)
 
 
 def short(name: str) -> str:
@@ -687,12 +625,29 @@ def short(name: str) -> str:
     return name.partition(":")[2] or name
 
 
-def available(context: Context) -> list[str]:
-    """The names of `paper_sets`; those that are missing are a cap of the report."""
-    sets = paper_sets()
-    if sets.missing:
-        context.caps.append(
-            f"{len(sets.missing)} set(s) not on this machine: {', '.join(map(short, sets.missing))}. "
-            + next(iter(sets.missing.values()))
+def paper_sets(report: Report) -> list[str]:
+    """The 68 sets of the large-margin papers, small ones first; the missing ones are a cap.
+
+    PMLB sets of 3 or more classes and 128 or more rows, MNIST left out; poker by its generator.
+
+    Args:
+        report: of the experiment.
+
+    Returns:
+        Names as `load_pool` takes them.
+
+    Raises:
+        InputError: not one of them is here.
+    """
+    entries = [e for e in catalogue() if e.group == "pmlb" and e.paper68]
+    local_sets = sorted((e for e in entries if e.path is not None), key=lambda e: e.n_items * e.n_features)
+    missing = [e for e in entries if e.path is None and e.name != POKER]
+    if not local_sets:
+        raise InputError(
+            f"None of the {len(entries)} PMLB sets is on this machine. {entries[0].how} Or point "
+            "WORKBENCH_DATA at a folder that holds pmlb/NAME/NAME.tsv.gz."
         )
-    return list(sets.names)
+    if missing:
+        names = ", ".join(e.name for e in missing)
+        report.caps.append(f"{len(missing)} set(s) not on this machine: {names}. {missing[0].how}")
+    return [*(e.full_name for e in local_sets), POKER]

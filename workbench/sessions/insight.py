@@ -116,9 +116,9 @@ class Calibration:
         """Items measured on."""
         return len(self.truth)
 
-    def _of(self, measure: Callable[..., T]) -> T:
+    def _of(self, measure: Callable[..., T], **more: bool) -> T:
         """A measure of the probability that is binned."""
-        return measure(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+        return measure(self.truth, self.probabilities, self.n_bins, class_code=self.code, **more)
 
     @cached_property
     def table(self) -> metrics.ReliabilityTable:
@@ -128,7 +128,7 @@ class Calibration:
     @cached_property
     def verdict(self) -> metrics.CalibrationVerdict:
         """Verdict whether its percentages can be taken at their word, and where not."""
-        return self._of(metrics.calibration_verdict)
+        return metrics.calibration_verdict(self.table)
 
     @property
     def ece(self) -> metrics.Interval:
@@ -138,12 +138,12 @@ class Calibration:
     @cached_property
     def maximum(self) -> float:
         """Largest gap of a bin."""
-        return self._of(metrics.maximum_calibration_error)
+        return float(self.table.gap.max())
 
     @cached_property
     def adaptive(self) -> float:
         """Calibration error over bins of equal mass."""
-        return self._of(metrics.adaptive_calibration_error)
+        return self._of(metrics.reliability_table, equal_mass=True).error
 
     @cached_property
     def classwise(self) -> float:

@@ -139,7 +139,7 @@ class AttackOutcome:
 
 
 def attack_experiment(
-    spec: AttackSpec, report: OnProgress | None = None, *, pool: Pool | None = None
+    spec: AttackSpec, report: OnProgress = quiet, *, pool: Pool | None = None
 ) -> AttackOutcome:
     """Fit, attack, score.
 
@@ -159,12 +159,11 @@ def attack_experiment(
     import workbench.attacks.methods  # noqa: F401
     from workbench.sessions.learner import Learner
 
-    report = report or quiet
     report(0.0, "opening the pool")
     pool = pool or load_pool(spec.pool, **seen_as_pixels(spec.pool, spec.pool_options))
     if pool.test is None:
         pool = pool.split(spec.seed)
-    _, train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)
+    train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)
     truth = np.asarray(pool.truth)
     learner = Learner(pool, spec.classifier, _alone(spec), seed=spec.seed)
     callback = _stages(report, 0.02, 0.55 if spec.softmax else 0.6, "fitting the model")
@@ -173,7 +172,7 @@ def attack_experiment(
 
 
 def attack_model(
-    spec: AttackSpec, model: FittedModel, items: Ints, codes: Ints | None, report: OnProgress | None = None
+    spec: AttackSpec, model: FittedModel, items: Ints, codes: Ints | None, report: OnProgress = quiet
 ) -> AttackOutcome:
     """Attack a model as it stands.
 
@@ -195,7 +194,6 @@ def attack_model(
     _shape_of(model.pool)
     if len(items) == 0:
         raise InputError("There are no images to attack that the model was not trained on.")
-    report = report or quiet
     sample = np.random.default_rng([spec.seed, 0xA7C]).permutation(len(items))[: spec.n_test]
     if model.seen is not None:
         from workbench.sessions.learner import Learner
@@ -256,8 +254,8 @@ def _attacked(
     )
 
 
-def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple[int, ...], Ints, Ints]:
-    """The images' shape and a random part of the training and test rows whose class is known.
+def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[Ints, Ints]:
+    """A random part of the training and of the test rows whose class is known.
 
     Args:
         pool: with a test split.
@@ -268,7 +266,7 @@ def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple
     Raises:
         InputError: no images, features that are not their pixels, or no truth.
     """
-    shape = _shape_of(pool)
+    _shape_of(pool)
     if not pool.has_truth or pool.test is None:
         raise InputError(
             f"The classes of pool {pool.name!r} are not known, so there is nothing to fit or to measure. "
@@ -282,7 +280,7 @@ def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple
 
     train, test = some(pool.test.train, n_train), some(pool.test.test, n_test)
     # in random order, so that the first ones are a fair sample to look at
-    return shape, train, rng.permutation(test)
+    return train, rng.permutation(test)
 
 
 def _shape_of(pool: Pool) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import process_time
 from types import MappingProxyType
@@ -13,7 +13,7 @@ import numpy as np
 from workbench.arrays import Floats, Ints
 from workbench.classifiers import Geometry, make_classifier
 from workbench.errors import InputError
-from workbench.figures.records import CalibrationReport, Scores, SweepCurve, TradeCurve
+from workbench.figures.records import CalibrationReport, Scores, TradeCurve
 from workbench.metrics import (
     error_rate,
     expected_calibration_error,
@@ -21,7 +21,6 @@ from workbench.metrics import (
     reliability_table,
 )
 from workbench.pools.datasets.generators import sample_three_gaussians, three_gaussians_probabilities
-from workbench.progress import OnProgress, quiet
 from workbench.studies.fits import compile_first, opened, split_arrays
 
 NOISES = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
@@ -47,25 +46,25 @@ class Likelihood:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-_OWN = MappingProxyType({"calibration": None})
+OWN = MappingProxyType({"calibration": None})
 """Probabilities as the likelihood gives them."""
 LIKELIHOODS: Mapping[str, Likelihood] = MappingProxyType(
     {
         ORACLE: Likelihood("Exact Bayes", ""),
-        "logistic-softmax": Likelihood("Logistic-softmax, joint", "logistic-softmax", _OWN),
-        "robust-max": Likelihood("Robust-max", "svgp-robust-max", _OWN),
-        "softmax": Likelihood("Softmax", "svgp-softmax", _OWN),
+        "logistic-softmax": Likelihood("Logistic-softmax, joint", "logistic-softmax", OWN),
+        "robust-max": Likelihood("Robust-max", "svgp-robust-max", OWN),
+        "softmax": Likelihood("Softmax", "svgp-softmax", OWN),
         "mean-field": Likelihood(
             "Logistic-softmax, mean-field",
             "logistic-softmax",
-            _OWN | {"bound": "mean-field", "prior_mean": 0.0},
+            OWN | {"bound": "mean-field", "prior_mean": 0.0},
         ),
-        "heaviside": Likelihood("Heaviside + noise", "svgp-heaviside", _OWN),
+        "heaviside": Likelihood("Heaviside + noise", "svgp-heaviside", OWN),
         "large-margin": Likelihood("Large-margin GP", "large-margin", {"choice": "fixed"}),
         "collapsed": Likelihood(
             "Mean-field, learned kernel",
             "logistic-softmax",
-            _OWN | {"bound": "mean-field", "prior_mean": 0.0, "hyperparameters": "learned"},
+            OWN | {"bound": "mean-field", "prior_mean": 0.0, "hyperparameters": "learned"},
         ),
     }
 )
@@ -156,41 +155,6 @@ def scores_of(name: str, noise: float, seed: int) -> Scores:
     return scores(*probabilities(name, noise, seed))
 
 
-def noise_sweep(
-    names: Sequence[str] = SWEPT,
-    noises: Sequence[float] = NOISES,
-    seeds: Sequence[int] = (0,),
-    progress: OnProgress = quiet,
-) -> Iterator[SweepCurve]:
-    """Error, NLL and calibration error against the noise (Galy-Fajou et al. 2019, figure 4).
-
-    Args:
-        names: in `LIKELIHOODS`.
-        noises: sigma^2.
-        seeds: of the draws.
-        progress: called with (fraction, message) after each fit.
-
-    Yields:
-        One curve a likelihood, as soon as it is finished and before the next is begun.
-
-    Raises:
-        InputError: no such likelihood, or nothing to sweep over.
-    """
-    if not len(noises) or not len(seeds):
-        raise InputError("A sweep needs at least one noise and one seed.")
-    for name in names:
-        _likelihood(name)
-    total, count = len(names) * len(noises) * len(seeds), 0
-    for name in names:
-        values = np.empty((3, len(seeds), len(noises)))
-        for s, seed in enumerate(seeds):
-            for k, noise in enumerate(noises):
-                values[:, s, k] = scores_of(name, noise, seed)
-                count += 1
-                progress(count / total, f"{LIKELIHOODS[name].title}, noise {noise:g}")
-        yield SweepCurve(name, LIKELIHOODS[name].title, np.asarray(noises, dtype=np.float64), *values)
-
-
 def calibration_report(title: str, y: Ints, p: Floats) -> CalibrationReport:
     """Reliability and confidence of probabilities [m, C] for classes [m]."""
     return CalibrationReport(title, len(y), scores(y, p), reliability_table(y, p))
@@ -226,41 +190,6 @@ class Inference:
         return float(np.abs(self.probabilities - exact.probabilities).mean())
 
 
-def against_gibbs(samples: int = 2000, seed: int = 0, progress: OnProgress = quiet) -> Iterator[Inference]:
-    """Gibbs sampling, then variational inference with and without augmentation (the paper's figure 5).
-
-    Args:
-        samples: of Gibbs, over all chains.
-        seed: of the split, the chains and the fits.
-        progress: called with (fraction, message) before each fit.
-
-    Yields:
-        Gibbs sampling first; each as soon as it is finished and before the next is begun.
-    """
-    X, y, X_test, y_test = split_arrays(opened("wine", None, seed))
-    shared: dict[str, Any] = {
-        "classes": np.arange(int(max(y.max(), y_test.max())) + 1),
-        "prior_mean": 0.0,
-        "random_state": seed,
-        **KERNEL,
-        **_OWN,
-    }
-
-    def measured(title: str, fraction: float, name: str, **options: Any) -> Inference:
-        progress(fraction, title)
-        model = make_classifier(name, **shared, **options).fit(X, y)
-        p = np.asarray(model.predict_proba(X_test))
-        latent = model.predict_latent(X_test)
-        return Inference(
-            title, error_rate(y_test, p), p, np.asarray(latent.mean), np.asarray(latent.variance)
-        )
-
-    yield measured("Gibbs", 0.0, "logistic-softmax-gibbs", n_samples=samples)
-    for place, (bound, title) in enumerate(INFERENCES.items()):
-        # no approximation by inducing points: one at every item
-        yield measured(title, 0.6 + 0.13 * place, "logistic-softmax", bound=bound, n_inducing=len(X))
-
-
 def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) -> dict[str, float]:
     """One fit with learned hyperparameters, measured.
 
@@ -289,7 +218,7 @@ def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) ->
             hyperparameters="learned",
             random_state=seed,
             **KERNEL,
-            **_OWN,
+            **OWN,
         )
 
     problems = [y] if shared else [(y == code).astype(np.int64) for code in present]
@@ -305,38 +234,6 @@ def trade_fit(pool: str, points: int, shared: bool, rows: int, seed: int = 0) ->
         p[:, present] = np.column_stack([model.predict_proba(X_test)[:, 1] for model in models])
         p /= p.sum(axis=1, keepdims=True)
     return scores(y_test, p)._asdict() | {"seconds": seconds, "n": len(y_test)}
-
-
-def trade_offs(
-    pool: str = "digits",
-    points: Sequence[int] = (5, 10, 20, 40, 80),
-    rows: int = 600,
-    seed: int = 0,
-    progress: OnProgress = quiet,
-) -> Iterator[tuple[TradeCurve, ...]]:
-    """Inducing points, and shared against own hyperparameters (Galy-Fajou et al. 2019, figure 6).
-
-    Args:
-        pool: as for `trade_fit`.
-        points: inducing points, few to many.
-        rows: of the pool, at most.
-        seed: as for `trade_fit`.
-        progress: called with (fraction, message) before each fit.
-
-    Yields:
-        The curves as far as they are fitted, after each fit; the shared kernel first.
-
-    Raises:
-        InputError: no number of inducing points.
-    """
-    if not len(points):
-        raise InputError("A trade-off needs at least one number of inducing points.")
-    fits: list[dict[str, float]] = []
-    for shared, title in KERNELS.items():
-        for n in points:
-            progress(len(fits) / (2 * len(points)), f"{title}, {n} inducing points")
-            fits.append(trade_fit(pool, n, shared, rows, seed))
-            yield trade_curves(points, fits)
 
 
 def trade_curves(points: Sequence[int], fits: Sequence[Mapping[str, float]]) -> tuple[TradeCurve, ...]:

@@ -1,12 +1,12 @@
 """Values that the lessons show: plain functions of a few numbers, seeded, seconds at most."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, unmirrored
 from workbench.certificates import first_reached, log_wealth
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
@@ -17,17 +17,23 @@ from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood
 from workbench.pools.pool import ArrayItems, Pool, RowNumbers
 from workbench.progress import OnProgress, quiet
 from workbench.studies.calibration import (
+    INFERENCES,
+    KERNEL,
+    KERNELS,
     LIKELIHOODS,
+    NOISES,
+    OWN,
     SWEPT,
     Inference,
-    against_gibbs,
     calibration_report,
     fitted,
-    noise_sweep,
     probabilities,
+    scores_of,
     toy,
-    trade_offs,
+    trade_curves,
+    trade_fit,
 )
+from workbench.studies.fits import opened, split_arrays
 
 PROJECTS = 1_000
 LABELS_EACH = 10_000
@@ -211,8 +217,7 @@ def _plane(X: Array, rows: Array) -> Floats:
     centre = X.mean(axis=0)
     if X.shape[1] == 2:
         return np.asarray(rows - centre)
-    axes = np.linalg.svd(X - centre, full_matrices=False)[2][:2]
-    axes *= np.sign(axes[np.arange(2), np.abs(axes).argmax(axis=1)])[:, None]
+    axes = unmirrored(np.linalg.svd(X - centre, full_matrices=False)[2][:2])
     return np.asarray((rows - centre) @ axes.T)
 
 
@@ -239,7 +244,6 @@ def _pool(data: str, seed: int) -> Pool:
 
 SIZE = 90
 """Points along each side of a map."""
-T = TypeVar("T")
 OUTVOTED_AT = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 160)
 """Labels that guesses are weighed against."""
 _OUTVOTED = 160
@@ -298,44 +302,103 @@ def useless(noise: float, report: OnProgress = quiet) -> tuple[CalibrationReport
     return _compared(("collapsed", "logistic-softmax", "bayes"), noise, report)
 
 
-def _so_far(stream: Iterable[T]) -> Iterator[tuple[T, ...]]:
-    """Finished parts, after each part."""
-    parts: tuple[T, ...] = ()
-    for part in stream:
-        parts = (*parts, part)
-        yield parts
-
-
-def likelihoods(draws: int, report: OnProgress = quiet) -> Iterator[tuple[SweepCurve, ...]]:
-    """Likelihoods over the noise, as far as they are finished.
+def likelihoods(
+    draws: int,
+    report: OnProgress = quiet,
+    names: Sequence[str] = (*SWEPT, "collapsed"),
+    noises: Sequence[float] = NOISES,
+) -> Iterator[tuple[SweepCurve, ...]]:
+    """Error, NLL and calibration error against the noise (Galy-Fajou et al. 2019, figure 4).
 
     Args:
-        draws: of the data.
-        report: called with progress.
+        draws: of the data, by the seeds from 0 on.
+        report: called with progress after each fit.
+        names: in `calibration.LIKELIHOODS`.
+        noises: sigma^2.
+
+    Yields:
+        The curves, one a likelihood, as far as they are finished.
+
+    Raises:
+        InputError: no such likelihood.
     """
-    return _so_far(noise_sweep((*SWEPT, "collapsed"), seeds=tuple(range(draws)), progress=report))
+    curves: tuple[SweepCurve, ...] = ()
+    total, count = len(names) * draws * len(noises), 0
+    for name in names:
+        values = np.empty((3, draws, len(noises)))
+        for seed in range(draws):
+            for k, noise in enumerate(noises):
+                values[:, seed, k] = scores_of(name, noise, seed)
+                count += 1
+                report(count / total, f"{LIKELIHOODS[name].title}, noise {noise:g}")
+        curve = SweepCurve(name, LIKELIHOODS[name].title, np.asarray(noises, dtype=np.float64), *values)
+        curves = (*curves, curve)
+        yield curves
 
 
-def gibbs(samples: int, seed: int, report: OnProgress = quiet) -> Iterator[tuple[Inference, ...]]:
-    """Inference against Gibbs sampling, which comes first, as far as it is finished.
+def gibbs(samples: int, seed: int = 0, report: OnProgress = quiet) -> Iterator[tuple[Inference, ...]]:
+    """Gibbs sampling, then variational inference with and without augmentation (the paper's figure 5).
 
     Args:
-        samples: of Gibbs.
-        seed: of split, chains and fits.
-        report: called with progress.
+        samples: of Gibbs, over all chains.
+        seed: of the split, the chains and the fits.
+        report: called with progress before each fit.
+
+    Yields:
+        The inferences as far as they are finished, Gibbs sampling first.
     """
-    return _so_far(against_gibbs(samples, seed, progress=report))
+    X, y, X_test, y_test = split_arrays(opened("wine", None, seed))
+    shared: dict[str, Any] = {
+        "classes": np.arange(int(max(y.max(), y_test.max())) + 1),
+        "prior_mean": 0.0,
+        "random_state": seed,
+        **KERNEL,
+        **OWN,
+    }
+
+    def measured(title: str, fraction: float, name: str, **options: Any) -> Inference:
+        report(fraction, title)
+        model = make_classifier(name, **shared, **options).fit(X, y)
+        p = np.asarray(model.predict_proba(X_test))
+        latent = model.predict_latent(X_test)
+        return Inference(
+            title, error_rate(y_test, p), p, np.asarray(latent.mean), np.asarray(latent.variance)
+        )
+
+    inferences: tuple[Inference, ...] = (measured("Gibbs", 0.0, "logistic-softmax-gibbs", n_samples=samples),)
+    yield inferences
+    for place, (bound, title) in enumerate(INFERENCES.items()):
+        # no approximation by inducing points: one at every item
+        options = {"bound": bound, "n_inducing": len(X)}
+        inferences = (*inferences, measured(title, 0.6 + 0.13 * place, "logistic-softmax", **options))
+        yield inferences
 
 
-def inducing_trade(pool: str, seed: int, report: OnProgress = quiet) -> Iterator[tuple[TradeCurve, ...]]:
-    """Inducing points, one kernel and a kernel for each class, as far as they are fitted.
+def inducing_trade(
+    pool: str,
+    seed: int = 0,
+    report: OnProgress = quiet,
+    points: Sequence[int] = (5, 10, 20, 40, 80),
+    rows: int = TRADED,
+) -> Iterator[tuple[TradeCurve, ...]]:
+    """Inducing points, and shared against own hyperparameters (Galy-Fajou et al. 2019, figure 6).
 
     Args:
         pool: with known classes.
         seed: of cut, split and fits.
-        report: called with progress.
+        report: called with progress before each fit.
+        points: inducing points, few to many.
+        rows: of the pool, at most.
+
+    Yields:
+        The curves as far as they are fitted, after each fit; the shared kernel first.
     """
-    return trade_offs(pool, rows=TRADED, seed=seed, progress=report)
+    fits: list[dict[str, float]] = []
+    for shared, title in KERNELS.items():
+        for n in points:
+            report(len(fits) / (2 * len(points)), f"{title}, {n} inducing points")
+            fits.append(trade_fit(pool, n, shared, rows, seed))
+            yield trade_curves(points, fits)
 
 
 def _compared(names: tuple[str, ...], noise: float, report: OnProgress) -> tuple[CalibrationReport, ...]:

@@ -134,7 +134,6 @@ def carry_out(
     all_rounds: dict[int, list[Round]],
     tell: Callable[[RunSpec, Round], None],
     tell_earlier: Callable[[RunSpec, Round], None],
-    before_end: Callable[[RunSpec, list[Round]], None] = lambda run, rounds: None,
 ) -> dict[int, Failure]:
     """Write what a stream of rounds brings, and nobody else writes.
 
@@ -145,7 +144,6 @@ def carry_out(
         all_rounds: index of a run -> its rounds, without their posteriors, which are added.
         tell: called with every new round.
         tell_earlier: called with every round of an earlier attempt.
-        before_end: called with all rounds of a run that is finished, the last with its posterior.
 
     Returns:
         Index of each run that failed -> why; what it had finished is kept.
@@ -162,7 +160,7 @@ def carry_out(
             for old in progress.rounds if progress is not None else []:
                 all_rounds.setdefault(index, []).append(old)
                 tell_earlier(run, old)
-            yield RunJob(run, progress)
+            yield run, progress
 
     streaming = stream(jobs())
     status, message = "interrupted", "Stopped from outside."
@@ -177,7 +175,6 @@ def carry_out(
                 rounds = list(all_rounds[index])
                 if index in last:
                     rounds[-1] = last.pop(index)
-                before_end(run, rounds)
                 sinks.pop(index).end("finished", "", rounds)
                 continue
             sinks[index].add(finished)
@@ -337,17 +334,8 @@ def _died(job: str) -> str:
     return f"The workers died over {job}, several times. Look at their memory, or take fewer."
 
 
-@dataclass(frozen=True)
-class RunJob:
-    """One run for a worker.
-
-    Attributes:
-        spec: of the run.
-        progress: where it stands, or None for the beginning.
-    """
-
-    spec: RunSpec
-    progress: Checkpoint | None = None
+RunJob = tuple[RunSpec, Checkpoint | None]
+"""A run, and where it stands; None for the beginning."""
 
 
 @dataclass(frozen=True)
@@ -367,6 +355,10 @@ class Failure:
         """That of an exception; the program's own say what to do, others have a name."""
         words = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         return cls(words, error)
+
+    def __reduce__(self) -> tuple[type[Failure], tuple[str]]:
+        """A pickle of the message alone: an exception of somebody else's may have none."""
+        return Failure, (self.message,)
 
 
 Told = Round | Failure | None
@@ -404,13 +396,14 @@ def stream_runs(
     specs: list[RunSpec] = []
     failed: set[int] = set()
 
-    def arguments() -> Iterator[tuple[tuple[RunJob], int]]:
-        for job in jobs:
-            specs.append(job.spec)
-            yield (job,), 0 if job.progress is None else job.progress.rounds[-1].number + 1
+    def arguments() -> Iterator[tuple[tuple[RunSpec, Checkpoint | None, int], int]]:
+        for spec, progress in jobs:
+            specs.append(spec)
+            first = 0 if progress is None else progress.rounds[-1].number + 1
+            yield (spec, progress, first), first
 
     with work.cluster(workers, scheduler) as them:
-        for index, message in work.stream(
+        for index, event in work.stream(
             them,
             simulate_remotely,
             arguments(),
@@ -418,10 +411,9 @@ def stream_runs(
             killed=lambda index: _died(named(specs[index])),
             lost=LOST,
         ):
-            if isinstance(message, work.DiedError):
-                yield index, Failure.of(message)
+            if isinstance(event, work.DiedError):
+                yield index, Failure.of(event)
             elif index not in failed:
-                event = None if message is None else unpacked(*message)
                 if isinstance(event, Failure):
                     failed.add(index)
                 yield index, event
@@ -457,12 +449,11 @@ def stream_runs_here(
         tell(fraction)
         return stop()
 
-    for index, job in enumerate(jobs):
+    for index, (spec, progress) in enumerate(jobs):
         if stop():
             raise Cancelled("the study")
         tell(0.0)
-        rounds = or_failure(rounds_of(job.spec, load(job.spec), job.progress, callback))
-        for event in rounds:
+        for event in events_of(spec, load(spec), progress, callback):
             if stop():
                 raise Cancelled("the study")
             yield index, event
@@ -478,38 +469,34 @@ def named(spec: RunSpec) -> str:
     return f"{spec.pool}, {spec.classifier}, {spec.policy}, seed {spec.seed}"
 
 
-def simulate_remotely(stopped: Callable[..., bool], job: RunJob) -> Iterator[tuple[int, tuple[str, bytes]]]:
-    """The rounds of one run in a worker, as they travel.
+def simulate_remotely(
+    stopped: Callable[..., bool], spec: RunSpec, progress: Checkpoint | None, first: int
+) -> Iterator[tuple[int, Round | Failure]]:
+    """The rounds of one run in a worker.
 
     Args:
         stopped: whether to end early; fits ask too.
-        job: the run.
+        spec: of the run.
+        progress: where it stands, or None for the beginning.
+        first: number of the next round.
 
     Yields:
         (number of the round, the round); the last one may be why there are no more.
     """
     prepare()
-    number = -1 if job.progress is None else job.progress.rounds[-1].number
-    for event in or_failure(rounds_of(job.spec, pool_of(job.spec), job.progress, stopped)):
-        number += 1
-        yield number, _pack(event)
+    yield from enumerate(events_of(spec, pool_of(spec), progress, stopped), first)
 
 
-def or_failure(rounds: Iterator[Round]) -> Iterator[Round | Failure]:
-    """Rounds, and what ended them before their time as the last one."""
+def events_of(
+    spec: RunSpec, pool: Pool, progress: Checkpoint | None, callback: FitCallback | None
+) -> Iterator[Round | Failure]:
+    """The rounds a spec has left, with the posteriors that going on needs, and what ended them too early."""
     try:
-        yield from rounds
+        yield from drop_states(simulate_spec(spec, pool, progress, callback))
     except Cancelled:
         raise
     except Exception as error:  # a classifier or policy of somebody else may raise anything
         yield Failure.of(error)
-
-
-def rounds_of(
-    spec: RunSpec, pool: Pool, progress: Checkpoint | None, callback: FitCallback | None
-) -> Iterator[Round]:
-    """The rounds a spec has left, with the posteriors that going on needs."""
-    return drop_states(simulate_spec(spec, pool, progress, callback))
 
 
 def pool_of(spec: RunSpec) -> Pool:
@@ -539,22 +526,3 @@ def _source(pool: str, options: str, version: tuple[int, int]) -> Pool:
 @lru_cache(maxsize=4)
 def _split(pool: str, options: str, version: tuple[int, int], seed: int, fraction: float) -> Pool:
     return replace(_source(pool, options, version), test=None).split(seed, fraction)
-
-
-def _pack(finished: Round | Failure) -> tuple[str, bytes]:
-    from workbench.pools.formats.npy_files import arrays_to_bytes
-
-    if isinstance(finished, Failure):
-        return json.dumps({"failed": finished.message}), b""
-    state = b"" if finished.state is None else arrays_to_bytes(finished.state)
-    return json.dumps(finished.to_json(), allow_nan=False), state
-
-
-def unpacked(record: str, state: bytes) -> Round | Failure:
-    """A round, or why there are no more, as a worker sent it."""
-    from workbench.pools.formats.npy_files import bytes_to_arrays
-
-    document = json.loads(record)
-    if "failed" in document:
-        return Failure(document["failed"])
-    return Round.from_json(document, bytes_to_arrays(state) if state else None)

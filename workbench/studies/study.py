@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import shutil
@@ -46,13 +44,12 @@ from workbench.studies.runner import (
     without_state,
 )
 from workbench.work import LOCAL, check_workers
-from workbench.writing import sweep, write_whole
+from workbench.writing import write_whole
 
 if TYPE_CHECKING:
     from workbench.store.store import Store
 
 OnRound = Callable[[RunSpec, Round], None]
-_MORE = ("balanced_error", "macro_f1")
 _MEND = "Put it back from a copy, or remove the run's folder and start again."
 _LARGEST = 1_000_000
 """Most bytes of a document that says what a study is: a few lines, usually."""
@@ -185,11 +182,6 @@ def run_study(
             "study": study,
         }
 
-    def more_measures(run: RunSpec, rounds: list[Round]) -> None:
-        if place is not None:
-            rows = [(r.number, r.program, *(getattr(r, name) for name in _MORE)) for r in rounds]
-            write_whole(_more_file(place, run), csv_text(("round", "program", *_MORE), rows))
-
     tell = on_round or (lambda run, finished: None)
     all_rounds, todo = _so_far(planned, folder, store, earlier, tell, _Data(load))
     status: Literal["finished", "cancelled", "failed"] = "finished"
@@ -209,7 +201,6 @@ def run_study(
                 all_rounds,
                 tell,
                 tell,
-                more_measures,
             )
             status = "failed" if failed else "finished"
     except Cancelled:
@@ -296,8 +287,7 @@ def _finished(
         if bundle.spec != run:
             raise InputError(f"The folder {folder} holds another run. Choose another folder.")
         data.check(run, bundle.fingerprint)
-        more = _more_file(folder.parent.parent, run)
-        return _with_measures([without_state(r) for r in bundle.rounds], more)
+        return [without_state(r) for r in bundle.rounds]
     if store is not None:
         run_id = earlier.get(_key(run.to_json()))
         record = None if run_id is None else store.runs.get(run_id)
@@ -305,24 +295,6 @@ def _finished(
             data.check(run, record.fingerprint)
             return stored_rounds(store, record.id)
     return None
-
-
-def _more_file(place: Path, run: RunSpec) -> Path:
-    """The place of measures that a bundle's rounds.csv has no column for."""
-    return place / "measures" / f"{folder_name(run)}.csv"
-
-
-def _with_measures(rounds: list[Round], path: Path) -> list[Round]:
-    if not path.is_file():
-        return rounds
-    with reading(str(path), "a table of measures", _MEND):
-        text = FolderMembers(path.parent).text(path.name)
-        measures = {
-            int(row["round"]): {"program": row["program"]}
-            | {name: float(row[name] or "nan") for name in _MORE}
-            for row in csv.DictReader(io.StringIO(text, newline=""))
-        }
-    return [replace(r, **measures.get(r.number, {})) for r in rounds]  # type: ignore[arg-type]
 
 
 def _stored(store: Store | None, study: str | None) -> dict[str, str]:
@@ -358,12 +330,10 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
                 f"The folder {place} holds another study ({differ[0]} {cut(present.get(differ[0]))}, not "
                 f"{cut(document[differ[0]])}). Choose another folder."
             )
-    elif place.is_dir() and any(p.name not in ("runs", "measures") for p in place.iterdir()):
+    elif place.is_dir() and any(p.name != "runs" for p in place.iterdir()):
         raise InputError(f"The folder {place} holds other files; choose an empty or a new one.")
     try:
-        for part in ("runs", "measures"):
-            (place / part).mkdir(parents=True, exist_ok=True)
-        sweep(place / "measures")
+        (place / "runs").mkdir(parents=True, exist_ok=True)
         write_whole(head, json_text(document))
     except OSError as error:
         raise InputError(f"The folder {place} cannot be written: {error.strerror}.") from error
@@ -381,7 +351,6 @@ def study_from(
     name: str = "study",
     *,
     where: str = "The study",
-    trust_code: bool = False,
 ) -> StudySpec:
     """A study from a JSON or TOML document; code it names is refused on use.
 
@@ -389,7 +358,6 @@ def study_from(
         document: fields of `StudySpec`; "pool", "classifier" and "policy" may stand for lists of one.
         name: where the document has none.
         where: what held the document, for messages.
-        trust_code: let it name code that is neither registered nor installed.
 
     Returns:
         The study.
@@ -408,10 +376,10 @@ def study_from(
         if isinstance(settings.get(plural), str):
             settings[plural] = [settings[plural]]
     settings = checked_settings(StudySpec, settings, where, "cannot be used")
-    return StudySpec(**{"name": name, **from_file(settings, where, trust_code=trust_code)})
+    return StudySpec(**{"name": name, **from_file(settings, where)})
 
 
-def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
+def load_study(path: Path | str) -> StudySpec:
     """A study from a TOML file.
 
     Such as::
@@ -425,7 +393,6 @@ def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
 
     Args:
         path: of the file.
-        trust_code: let it name code that is neither registered nor installed.
 
     Returns:
         The study; named after the file unless it says.
@@ -440,7 +407,7 @@ def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
             raise InputError(f"{place} is no study's: that is a file of a few lines.")
     with reading(file.name, "TOML"):
         document = tomllib.loads(file.content(_LARGEST).decode("utf-8"))
-    return study_from(document, place.stem, where=f"The study {place}", trust_code=trust_code)
+    return study_from(document, place.stem, where=f"The study {place}")
 
 
 def _read_document(path: Path) -> Any:

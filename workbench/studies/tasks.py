@@ -1,7 +1,6 @@
 """Computations of pages in a process of their own: what the server asks for by name, and how it hears of it.
 
-The first argument of each is `say`: it takes (fraction, words, the result so far or None), or None where
-there is nothing to say, and returns whether to stop. Projects are opened there, from the database.
+The first argument of each is a `Report` to the server. Projects are opened there, from the database.
 A file that is made is written to a path of the server's, which streams it; of one that is read the server
 learns what a page shows of it.
 """
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -40,7 +39,8 @@ Points = list[tuple[list[int], list[float]]]
 PUBLISHED_EVERY = 0.5
 """Seconds between two results so far."""
 Say = Callable[[Any], bool]
-"""Takes (fraction, words, the result so far or None), or None; returns whether to stop."""
+"""Takes (fraction, words, the result so far or None), or None where there is nothing to say; returns whether
+to stop."""
 
 
 class Report:
@@ -51,7 +51,7 @@ class Report:
     """
 
     def __init__(self, say: Say) -> None:
-        self._say = say
+        self.say = say
         self._told = (0.0, "")
 
     def __call__(self, fraction: float, message: str = "", partial: Any = None) -> None:
@@ -61,7 +61,7 @@ class Report:
             Cancelled: it is to stop.
         """
         self._told = (fraction, message)
-        if self._say((fraction, message, partial)):
+        if self.say((fraction, message, partial)):
             raise Cancelled(message)
 
     def publish(self, partial: Any) -> None:
@@ -74,27 +74,29 @@ class Report:
 
     def should_stop(self) -> bool:
         """Asked by work that stops at a place of its own choosing."""
-        return bool(self._say(None))
+        return bool(self.say(None))
 
 
 def called(say: Say, named: Any, target: str, arguments: Sequence[Any]) -> Any:
     """Call a function of this module.
 
     Args:
-        say: its first argument.
+        say: what its report tells.
         named: code that a person vouched for where this was asked for.
         target: its name.
-        arguments: its further ones.
+        arguments: its further ones; they may hold such code, too.
     """
-    trust_typed(named)
-    return globals()[target](say, *arguments)
+    trust_typed(named, *(vars(value) if is_dataclass(value) else value for value in arguments))
+    return globals()[target](Report(say), *arguments)
 
 
-def attacked(say: Say, spec: AttackSpec, database: str, project: str | None, fresh: bool) -> AttackOutcome:
+def attacked(
+    report: Report, spec: AttackSpec, database: str, project: str | None, fresh: bool
+) -> AttackOutcome:
     """Attack a model of a project or of a pool.
 
     Args:
-        say: told how far it is.
+        report: told how far it is.
         spec: what to attack, and how.
         database: its address.
         project: whose published model is attacked; None for a pool that the spec names.
@@ -105,8 +107,6 @@ def attacked(say: Say, spec: AttackSpec, database: str, project: str | None, fre
     """
     from workbench.studies.attacks import attack_experiment, attack_model
 
-    trust_typed(spec.classifier, spec.options)
-    report = Report(say)
     if project is None:
         return attack_experiment(spec, report)
     session = opened(database, project)
@@ -123,12 +123,12 @@ def attacked(say: Say, spec: AttackSpec, database: str, project: str | None, fre
 
 
 def compared(
-    say: Say, spec: StudySpec, database: str, study: str, project: str | None, workers: int
+    report: Report, spec: StudySpec, database: str, study: str, project: str | None, workers: int
 ) -> StudyResult:
     """Run, or go on with, the runs of a comparison that is kept in the database.
 
     Args:
-        say: told each half second of the rounds that are there since: a list of (run, round). An empty one
+        report: told each half second of the rounds that are there since: a list of (run, round). An empty one
             comes first, as rounds of an earlier attempt are told again.
         spec: its runs.
         database: its address.
@@ -143,7 +143,6 @@ def compared(
     from workbench.store import Store
     from workbench.studies.study import run_study
 
-    trust_typed(spec.classifiers, spec.policies, spec.options)
     pools: dict[tuple[int, str], Pool] = {}
     news: list[tuple[RunSpec, Round]] = []
     published = float("-inf")
@@ -161,16 +160,16 @@ def compared(
         news.append((run, replace(finished, state=None)))
         if monotonic() - published > PUBLISHED_EVERY:
             published = monotonic()
-            stop = say(list(news))
+            stop = report.say(list(news))
             news.clear()
             if stop:
                 raise Cancelled(study)
 
-    say([])
+    report.say([])
     result = run_study(
         spec,
         heard,
-        Report(say).should_stop,
+        report.should_stop,
         store=Store.open(database),
         project=project,
         study=study,
@@ -184,19 +183,18 @@ def compared(
     return result
 
 
-def expected(say: Say, spec: StudySpec, workers: int) -> Expected:
+def expected(report: Report, spec: StudySpec, workers: int) -> Expected:
     """Expected time of the runs of a study; see `expected_time`."""
     from workbench.studies.study import expected_time
 
-    trust_typed(spec.classifiers, spec.policies, spec.options)
-    return expected_time(spec, lambda run: run.load_pool(), Report(say), workers=workers)
+    return expected_time(spec, lambda run: run.load_pool(), report, workers=workers)
 
 
-def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[int], list[Advised]]:
+def advised_run(report: Report, spec: RunSpec, database: str, run: str) -> tuple[list[int], list[Advised]]:
     """The advice on when to stop a stored run: its labels [R], and what the rule says.
 
     Args:
-        say: told how far it is.
+        report: told how far it is.
         spec: of the run.
         database: its address.
         run: id there.
@@ -205,8 +203,6 @@ def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[
     from workbench.store import Store
     from workbench.studies.runner import pool_of_run, stored_rounds
 
-    trust_typed(spec.classifier, spec.policy, spec.options)
-    report = Report(say)
     store = Store.open(database)
     rounds = stored_rounds(store, run)
     pool, history = pool_of_run(store.runs.get(run)), []
@@ -217,19 +213,19 @@ def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[
 
 
 def advised_project(
-    say: Say, database: str, project: str, numbers: Sequence[int]
+    report: Report, database: str, project: str, numbers: Sequence[int]
 ) -> tuple[list[int], list[Advised]]:
     """The advice on when to stop a project: labels [R] of the rounds, and what the rule says.
 
     Args:
-        say: told how far it is.
+        report: told how far it is.
         database: its address.
         project: its id.
         numbers: of the rounds that are fitted again.
     """
     from workbench.sessions.stopping import STOPPING, advise, observe, stop_set
 
-    report, session = Report(say), opened(database, project)
+    session = opened(database, project)
     pool, rounds = session.pool, {record.number: record for record in session.rounds}
     watched_items = stop_set(
         len(pool), int(session.settings["seed"]), None if pool.test is None else pool.test.test
@@ -242,17 +238,16 @@ def advised_project(
     return [rounds[number].n_labelled for number in numbers], [advise(history, name) for name in STOPPING]
 
 
-def lesson(say: Say, function: str, arguments: Mapping[str, Any]) -> Any:
+def lesson(report: Report, function: str, arguments: Mapping[str, Any]) -> Any:
     """Values of a lesson.
 
     Args:
-        say: told each result so far.
+        report: told each result so far.
         function: of `workbench.studies.lessons`.
         arguments: of it.
     """
     from workbench.studies import lessons
 
-    report = Report(say)
     output = getattr(lessons, function)(**arguments, report=report)
     if not isinstance(output, Iterator):
         return output
@@ -263,7 +258,7 @@ def lesson(say: Say, function: str, arguments: Mapping[str, Any]) -> Any:
 
 
 def crossed(
-    say: Say,
+    report: Report,
     database: str,
     project: str,
     number: int,
@@ -273,7 +268,7 @@ def crossed(
     """Predictions for a project's labelled items by models that did not see them; see `cross_validated`.
 
     Args:
-        say: told how far it is.
+        report: told how far it is.
         database: its address.
         project: its id.
         number: of the round whose training set is predicted.
@@ -283,8 +278,7 @@ def crossed(
     from workbench.sessions.insight import cross_validated
     from workbench.sessions.learner import Learner
 
-    trust_typed(classifier, options)
-    Report(say)(0.0, "fitting without a fifth of the labels")
+    report(0.0, "fitting without a fifth of the labels")
     session = opened(database, project)
     model = session.model
     if model is None or model.number != number:
@@ -294,11 +288,13 @@ def crossed(
     return cross_validated(model, learner)
 
 
-def state_at(say: Say, database: str, project: str, number: int, classifier: str = "") -> dict[str, Array]:
+def state_at(
+    report: Report, database: str, project: str, number: int, classifier: str = ""
+) -> dict[str, Array]:
     """The state of a project's model at a round, fitted again; or of another classifier on its labels.
 
     Args:
-        say: told how far it is.
+        report: told how far it is.
         database: its address.
         project: its id.
         number: of the round.
@@ -306,7 +302,7 @@ def state_at(say: Say, database: str, project: str, number: int, classifier: str
     """
     from workbench.sessions.learner import Learner
 
-    Report(say)(0.1, "fitting on its labels")
+    report(0.1, "fitting on its labels")
     session = opened(database, project)
     model = session.fits.model_at(number)
     if classifier:
@@ -316,11 +312,11 @@ def state_at(say: Say, database: str, project: str, number: int, classifier: str
     return model.state
 
 
-def state_of_run(say: Say, spec: RunSpec, database: str, run: str, number: int) -> dict[str, Array]:
+def state_of_run(report: Report, spec: RunSpec, database: str, run: str, number: int) -> dict[str, Array]:
     """The state of the model of a stored run's round, fitted again; see `run_model`.
 
     Args:
-        say: told nothing.
+        report: told nothing.
         spec: of the run.
         database: its address.
         run: id there.
@@ -330,13 +326,12 @@ def state_of_run(say: Say, spec: RunSpec, database: str, run: str, number: int) 
     from workbench.store import Store
     from workbench.studies.runner import pool_of_run, stored_rounds
 
-    trust_typed(spec.classifier, spec.policy, spec.options)
     store = Store.open(database)
     return run_model(spec, pool_of_run(store.runs.get(run)), stored_rounds(store, run), number).state
 
 
 def random_runs(
-    say: Say,
+    report: Report,
     database: str,
     project: str,
     seeds: int,
@@ -347,7 +342,7 @@ def random_runs(
     """Errors that random questions reach from a project's first labels: (labels, errors) of each run.
 
     Args:
-        say: told how far it is, with the runs as far as they are.
+        report: told how far it is, with the runs as far as they are.
         database: its address.
         project: whose pool is labelled.
         seeds: how many runs.
@@ -357,8 +352,7 @@ def random_runs(
     """
     from workbench.sessions.simulate import simulate
 
-    trust_typed(classifier, options)
-    report, pool, runs = Report(say), opened(database, project).pool, Points()
+    pool, runs = opened(database, project).pool, Points()
     batch = max(4, settings["budget"] // 25)  # random questions need no fits: some 25 draw the curve
     for seed in range(seeds):
         labels: list[int] = []
@@ -378,11 +372,11 @@ def random_runs(
 # --- files, out -----------------------------------------------------------------------------------------
 
 
-def labels_written(say: Say, place: str, database: str, project: str, format: str, what: str) -> int:
+def labels_written(report: Report, place: str, database: str, project: str, format: str, what: str) -> int:
     """Write the labelled set of a project; see `workbench.exchange.write_labels`.
 
     Args:
-        say: told how far it is.
+        report: told how far it is.
         place: path of the file.
         database: its address.
         project: id of the project, or of one of its questions.
@@ -394,12 +388,12 @@ def labels_written(say: Say, place: str, database: str, project: str, format: st
     """
     from workbench.exchange.labels import write_labels
 
-    report, session = _opening(say, database, project)
+    session = _opening(report, database, project)
     with watched(report):
         return _written(place, lambda out: write_labels(out, session, format, what))
 
 
-def bundle_written(say: Say, place: str, database: str, project: str) -> int:
+def bundle_written(report: Report, place: str, database: str, project: str) -> int:
     """Write a project as one file that opens again as a project; the arguments are those of `labels_written`.
 
     Returns:
@@ -407,10 +401,10 @@ def bundle_written(say: Say, place: str, database: str, project: str) -> int:
     """
     from workbench.exchange.projects import write_project_bundle
 
-    return _packed(say, place, database, project, write_project_bundle)
+    return _packed(report, place, database, project, write_project_bundle)
 
 
-def predictor_written(say: Say, place: str, database: str, project: str) -> int:
+def predictor_written(report: Report, place: str, database: str, project: str) -> int:
     """Write a project's model for NumPy alone; the arguments are those of `labels_written`.
 
     Returns:
@@ -418,10 +412,10 @@ def predictor_written(say: Say, place: str, database: str, project: str) -> int:
     """
     from workbench.exchange.exporting import PREDICTOR, export_to
 
-    return _packed(say, place, database, project, lambda to, session: export_to(session, PREDICTOR, to))
+    return _packed(report, place, database, project, lambda to, session: export_to(session, PREDICTOR, to))
 
 
-def stored_labels_written(say: Say, place: str, database: str, project: str) -> int:
+def stored_labels_written(report: Report, place: str, database: str, project: str) -> int:
     """Write the labels of a project whose pool is not at hand; the arguments are those of `labels_written`.
 
     Returns:
@@ -431,15 +425,14 @@ def stored_labels_written(say: Say, place: str, database: str, project: str) -> 
     from workbench.exchange.rows import StoredLabels
     from workbench.store import Store
 
-    with watched(Report(say)):
+    with watched(report):
         labels = StoredLabels.of(project, Store.open(database))
         return _written(place, lambda out: write_labels(out, labels, "csv"))
 
 
-def _opening(say: Say, database: str, project: str) -> tuple[Report, Session]:
-    report = Report(say)
+def _opening(report: Report, database: str, project: str) -> Session:
     report(0.0, "opening the project")
-    return report, opened(database, project)
+    return opened(database, project)
 
 
 def _read(place: str, report: Report) -> bytes:
@@ -447,10 +440,12 @@ def _read(place: str, report: Report) -> bytes:
     return Path(place).read_bytes()
 
 
-def _packed(say: Say, place: str, database: str, project: str, write: Callable[[Path, Session], Any]) -> int:
+def _packed(
+    report: Report, place: str, database: str, project: str, write: Callable[[Path, Session], Any]
+) -> int:
     from workbench.exchange.bundles import write_zip
 
-    report, session = _opening(say, database, project)
+    session = _opening(report, database, project)
     with watched(report), TemporaryDirectory() as folder:
         write(Path(folder) / "written", session)
         tell(0.8, "packing it into one file")
@@ -482,12 +477,12 @@ class Looked:
 
 
 def labels_looked_at(
-    say: Say, place: str, database: str, project: str, kind: str, column: str = "", name: str = ""
+    report: Report, place: str, database: str, project: str, kind: str, column: str = "", name: str = ""
 ) -> Looked:
     """Look through a file of labels without taking anything in.
 
     Args:
-        say: told how far it is.
+        report: told how far it is.
         place: path of the file.
         database: its address.
         project: id of the project, or of one of its questions.
@@ -502,7 +497,7 @@ def labels_looked_at(
     from workbench.exchange.imports import ColumnNeeded, plan_import
     from workbench.exchange.questions import answers_several, read_answers
 
-    report, session = _opening(say, database, project)
+    session = _opening(report, database, project)
     data = _read(place, report)
     kind = kind or format_of(name, data)
     if not column and answers_several(data, session, kind):
@@ -515,7 +510,7 @@ def labels_looked_at(
 
 
 def labels_taken_in(
-    say: Say,
+    report: Report,
     place: str,
     database: str,
     project: str,
@@ -528,7 +523,7 @@ def labels_taken_in(
     """Take in the labels of a file that was looked at: all of them, or none.
 
     Args:
-        say: told how far it is; once the labels are read it is too late to cancel.
+        report: told how far it is; once the labels are read it is too late to cancel.
         place: path of the file.
         database: its address.
         project: id of the project, or of one of its questions.
@@ -549,7 +544,7 @@ def labels_taken_in(
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several, read_answers, take_answers
 
-    report, session = _opening(say, database, project)
+    session = _opening(report, database, project)
     session, data = session.as_annotator(annotator), _read(place, report)
     kind = kind or format_of(name, data)
     if not column and answers_several(data, session, kind):
@@ -565,11 +560,13 @@ def labels_taken_in(
     return (0, None) if imported is None else (len(imported.payload["labels"]), imported.id)
 
 
-def predictions_looked_at(say: Say, place: str, database: str, project: str, name: str) -> PredictionPlan:
+def predictions_looked_at(
+    report: Report, place: str, database: str, project: str, name: str
+) -> PredictionPlan:
     """Look through the predictions of another tool without taking anything in; see `plan_predictions`.
 
     Args:
-        say: told how far it is.
+        report: told how far it is.
         place: path of the file.
         database: its address.
         project: id of the project, or of one of its questions.
@@ -577,17 +574,17 @@ def predictions_looked_at(say: Say, place: str, database: str, project: str, nam
     """
     from workbench.exchange.imports import plan_predictions
 
-    report, session = _opening(say, database, project)
+    session = _opening(report, database, project)
     return plan_predictions(_read(place, report), name, session)
 
 
 def bundle_opened(
-    say: Say, place: str, database: str, pool: str | None, options: Mapping[str, Any], owner: str
+    report: Report, place: str, database: str, pool: str | None, options: Mapping[str, Any], owner: str
 ) -> tuple[str, str]:
     """Make a project of the bundle of one; see `workbench.exchange.open_bundle`.
 
     Args:
-        say: told how far it is.
+        report: told how far it is.
         place: path of the bundle, a file or a folder.
         database: its address.
         pool: where its pool lies, where the bundle has none.
@@ -600,19 +597,19 @@ def bundle_opened(
     from workbench.exchange.projects import open_bundle
     from workbench.store import Store
 
-    with watched(Report(say)):
+    with watched(report):
         tell(0.0, "reading the bundle and its pool")
         project = open_bundle(place, pool=pool, pool_options=options, store=Store.open(database), owner=owner)
     return project.id, project.name
 
 
 def table_looked_at(
-    say: Say, path: str, options: Mapping[str, Any] | None
+    report: Report, path: str, options: Mapping[str, Any] | None
 ) -> tuple[TableReport, dict[str, Any] | None]:
     """Content of a table under options, and the obstacles to using it.
 
     Args:
-        say: told nothing but the beginning.
+        report: told nothing but the beginning.
         path: of its file.
         options: how it is read; None guesses them.
 
@@ -624,7 +621,7 @@ def table_looked_at(
     """
     from workbench.pools import inspect_table
 
-    with watched(Report(say)):
+    with watched(report):
         tell(0.0, "reading the table")
-        report = inspect_table(path, **(options or {}))
-        return report, None if options is not None else {"columns": report.columns_option or "auto"}
+        table = inspect_table(path, **(options or {}))
+        return table, None if options is not None else {"columns": table.columns_option or "auto"}

@@ -1,5 +1,6 @@
 """Give out jobs, a window at a time, and hear of what becomes of them."""
 
+import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from queue import Empty, SimpleQueue
@@ -131,7 +132,7 @@ def stream(
                 if isinstance(message, BaseException):
                     raise InputError(lost.format(error=message))
                 index, several = message
-                for number, content in several:
+                for number, content in pickle.loads(several):
                     if index in running and number == heard[index] + 1:
                         heard[index] = number
                         yield index, content
@@ -197,11 +198,11 @@ def run_remotely(token: str, index: int, function: Talking, arguments: tuple[Any
             waiting.append((number, message))
             last = number
             if monotonic() - sent > TELL:
-                queue.put((index, waiting))
+                queue.put((index, pickle.dumps(waiting)))
                 waiting, sent = [], monotonic()
     finally:
         if waiting and not answer:
-            queue.put((index, waiting))
+            queue.put((index, pickle.dumps(waiting)))
     return last
 
 

@@ -87,7 +87,7 @@ def test_the_sweep_shows_its_first_curve_before_the_second_is_fitted(monkeypatch
         seen.append((name, len(job.partial or ())))
         return calibration.Scores(0.1, 0.2, 0.3)
 
-    monkeypatch.setattr(calibration, "scores_of", scores)
+    monkeypatch.setattr("workbench.studies.lessons.scores_of", scores)
     lesson = lessons.find("likelihoods")
     values = lesson.preset
     curves = lesson.compute(values, job)

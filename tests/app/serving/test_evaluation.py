@@ -5,14 +5,15 @@ import pytest
 
 from workbench.app.serving.evaluation import calibration_meaning, calibration_sentence
 from workbench.app.words.text import percent
-from workbench.metrics import CalibrationVerdict, calibration_verdict
+from workbench.metrics import CalibrationVerdict, calibration_verdict, reliability_table
 
 
 def verdict(*groups: tuple[float, float, int], code: int | None = None) -> CalibrationVerdict:
     """On items in groups of (confidence, share right, how many)."""
     said = np.concatenate([np.full(n, confidence) for confidence, _, n in groups])
     hit = np.concatenate([np.arange(n) < round(share * n) for _, share, n in groups])
-    return calibration_verdict((~hit).astype(int), np.stack([said, 1 - said], 1), class_code=code)
+    table = reliability_table((~hit).astype(int), np.stack([said, 1 - said], 1), class_code=code)
+    return calibration_verdict(table)
 
 
 @pytest.mark.parametrize(

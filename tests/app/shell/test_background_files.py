@@ -133,8 +133,7 @@ def test_a_process_that_dies_is_started_again_and_an_import_is_not_made_twice(
     assert manager().get("a", "take") is None, "the next press tries again"
 
 
-def endless(say: Callable[[Any], bool], *given: Any) -> None:
-    report = tasks.Report(say)
+def endless(report: tasks.Report, *given: Any) -> None:
     while True:
         report(0.5, "on and on")
 

@@ -17,11 +17,10 @@ from workbench.app.serving import evaluation
 from workbench.app.shell import labelling_speed
 from workbench.app.uncertainty import mapping
 from workbench.errors import InputError
-from workbench.metrics import expected_calibration_error, negative_log_likelihood
+from workbench.metrics import expected_calibration_error, negative_log_likelihood, reliability_table
 from workbench.policies import POLICIES, variation_ratio
 from workbench.sessions import Session, insight
 from workbench.sessions.insight import DOUBT
-from workbench.studies import calibration
 
 
 def said(test: Any) -> str:
@@ -182,7 +181,7 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
     test.selectbox(key="cal-class").select(2).run()
     assert not test.exception
     of_class = {row["Measure"]: row["Value"] for _, row in test.table[0].value.iterrows()}
-    expected = expected_calibration_error(codes, p, 15, class_code=1)
+    expected = reliability_table(codes, p, 15, class_code=1).error
     assert float(of_class["Expected calibration error"].split()[0]) == pytest.approx(expected, abs=0.0006)
     assert of_class["Negative log-likelihood"] == rows["Negative log-likelihood"]
 
@@ -260,7 +259,7 @@ def test_an_experiment_starts_with_a_button_streams_and_is_kept(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fits = Fits()
-    monkeypatch.setattr(calibration, "trade_fit", fits)
+    monkeypatch.setattr("workbench.studies.lessons.trade_fit", fits)
     values = {"pool": "wine", "seed": 2}
     address = {"experiment": "trade-offs", "pool": "wine", "seed": "2"}
     test = open_page("calibration", **address)
@@ -291,7 +290,7 @@ def test_an_experiment_that_fails_says_why_and_an_unknown_one_is_the_project(
     def broken(*_: Any) -> dict[str, float]:
         raise InputError("no such luck")
 
-    monkeypatch.setattr(calibration, "trade_fit", broken)
+    monkeypatch.setattr("workbench.studies.lessons.trade_fit", broken)
     job = lessons.start(lessons.EXPERIMENTS["trade-offs"], {"pool": "wine", "seed": 1})
     assert job.wait(600)
     test = open_page("calibration", experiment="trade-offs", pool="wine", seed="1")

@@ -14,9 +14,10 @@ from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.text import explain, percent, plural, verbatim
 from workbench.attacks import ATTACKS
-from workbench.attacks.robustness import DETECTORS, confusion_at, roc, threshold_at
+from workbench.attacks.robustness import DETECTORS, confusion_at, threshold_at
 from workbench.figures import adversarial as figures
 from workbench.figures.parts import example, magnified, sheet
+from workbench.metrics import roc_curve
 
 if TYPE_CHECKING:
     from workbench.attacks.robustness import Robustness
@@ -155,7 +156,7 @@ def shown_attack(result: Robustness) -> tuple[str, float]:
 def verdict(view: View) -> tuple[str, str]:
     """Effect of this attack at this strength, the share that is noticed, and what that means for a user."""
     result, (a, s) = view.result, view.place
-    curve = roc(result.clean_scores[view.k], result.scores[a, s, view.k])
+    curve = roc_curve(result.clean_scores[view.k], result.scores[a, s, view.k])
     share = float(np.max(curve.true_positive[curve.false_positive <= 0.05 + 1e-12], initial=0))
     before, after = float(np.mean(result.clean_codes == result.truth)), float(result.accuracy[a, s])
     sentence = (
@@ -256,7 +257,7 @@ def detection(view: View) -> None:
     lines, size = {}, {}
     for i, scores in enumerate(attacked):
         if len(scores):
-            curve, title = roc(clean, scores), title_of(result.attacks[i])
+            curve, title = roc_curve(clean, scores), title_of(result.attacks[i])
             lines[title] = (curve.false_positive, curve.true_positive)
             size[title] = areas[i, s, view.k]
     with left:

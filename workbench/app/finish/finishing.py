@@ -304,7 +304,7 @@ def classes(certificate: Any) -> None:
     rows = [
         {
             "Class": verbatim(class_.name, 60),
-            "Labels": f"{class_.labels:,}",
+            "Labels": f"{class_.size:,}",
             "Checks": f"{class_.checks:,}",
             "Precision": said(class_, 0),
             "Recall": said(class_, 1),
