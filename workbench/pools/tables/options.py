@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from workbench.documents.checking import check_plain_options
 from workbench.errors import InputError
 from workbench.pools.features.vectors import IMAGE_FEATURES, PREFIX, is_vectors
 from workbench.pools.formats.files import MAX_BYTES
@@ -139,6 +140,7 @@ class TableOptions:
             allowed = _CHOICES.get(name)
             if allowed is not None and value not in allowed:
                 raise InputError(f"{name}={cut(value)} is not one of {', '.join(map(repr, allowed))}.")
+        check_plain_options(cls, options, "The table")
         settings = {name: value for name, value in options.items() if name not in SHORT}
         features = settings.get("features")
         if features is not None and not is_vectors(features) and features not in IMAGE_FEATURES:
