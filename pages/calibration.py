@@ -12,6 +12,7 @@ from workbench.app.access import current
 from workbench.app.lessons import lessons, teaching
 from workbench.app.serving import evaluation
 from workbench.app.shell import downloads, frame, labelling_speed, widgets
+from workbench.app.words import percentages
 from workbench.app.words.text import (
     explain,
     one_line,
@@ -175,8 +176,8 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
     calibration = evaluation.calibration(model, items, codes, version, bins, code, crossed)
     with verdict:
         event = "" if code is None else str(model.classes[code])
-        st.markdown(f"**{verbatim(evaluation.calibration_sentence(calibration.verdict, event))}**")
-        st.markdown(verbatim(evaluation.calibration_meaning(calibration.verdict, event)))
+        st.markdown(f"**{verbatim(percentages.sentence(calibration.verdict, event))}**")
+        st.markdown(verbatim(percentages.meaning(calibration.verdict, event)))
         st.caption(
             f"Measured on {verbatim(where)}. The model learnt from {plural(model.n_labelled, 'label')}.",
             help=explain("test split", "evaluation set"),
@@ -210,12 +211,12 @@ def reliability(shown: Calibration, event: str) -> None:
         downloads.figure(
             fig,
             "cal-reliability",
-            "Share right against confidence, in bins, with 95 % intervals",
+            "Share right against confidence, in bins, with 95\u00a0% intervals",
             "workbench-reliability",
         )
     st.caption(
         "Above the dotted line it is too modest, below it promises too much. Grey: fewer than "
-        "five items, which say next to nothing. Bars: 95 % intervals of the share right; a bin where "
+        "five items, which say next to nothing. Bars: 95\u00a0% intervals of the share right; a bin where "
         "all are right has one too."
     )
 
@@ -238,7 +239,7 @@ def numbers(shown: Calibration, n: int) -> None:
         (
             "Expected calibration error",
             f"{ece.value:.3f}  ({ece.low:.3f} to {ece.high:.3f})",
-            "Mean gap between confidence and share right. The 95 % interval is for the gap without "
+            "Mean gap between confidence and share right. The 95\u00a0% interval is for the gap without "
             "what chance alone adds; it begins at 0 where chance can be all of it.",
         ),
         (

@@ -409,7 +409,7 @@ def functions(view: Any, item: int) -> None:
     downloads.figure(
         fig,
         "class-bands",
-        "Latent functions with 95 % bands and class probabilities along one feature",
+        "Latent functions with 95\u00a0% bands and class probabilities along one feature",
         "workbench-class-functions",
     )
     st.caption(

@@ -279,16 +279,16 @@ def promises(made: Any, values: Values) -> Drawn:
             "betting, looked at after every answer": (made.checks, made.anytime),
         },
         x="Checks",
-        y="Projects that promise at most 5 %",
+        y="Projects that promise at most 5\u00a0%",
         share=True,
         points=False,
         marks={"looked until": n},
-        heights={"5 %, allowed": 0.05},
+        heights={"5\u00a0%, allowed": 0.05},
     )
     at = n - 1
     words = (
         f"Where {percent(made.wrong)} of the labels are wrong, {1000 * made.peeked[at]:.0f} of 1,000 "
-        f"projects have promised at most 5 % by {n} checks if the fixed test is looked at after every "
+        f"projects have promised at most 5\u00a0% by {n} checks if the fixed test is looked at after every "
         f"answer, {1000 * made.once[at]:.0f} if it is looked at once, {1000 * made.anytime[at]:.0f} by "
         f"betting. With nothing wrong the fixed test needs {made.rule} checks, betting {made.needed}."
     )

@@ -373,7 +373,7 @@ def _error(opened: Session) -> None:
         f"Error on {plural(evaluation.n, 'measured item')}",
         # few items bear no figure, only its ends
         percent(evaluation.error) if evaluation.n >= TOLD else f"{low} to {high}",
-        help=f"95 % interval {low} to {high}, on {evaluation.where}. Never trained on.",
+        help=f"95\u00a0% interval {low} to {high}, on {evaluation.where}. Never trained on.",
     )
     picture = sparkline(errors)
     if picture is not None:
