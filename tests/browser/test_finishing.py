@@ -58,24 +58,17 @@ def test_while_the_last_answers_are_on_their_way_the_next_check_is_said_to_come(
     page: Any, server: Server
 ) -> None:
     session = checked_column(server)
-    waiting: list[Any] = []
+    away = True
     visit(page, f"{server.url}/finish?project={session.id}")
-    text = page.locator(".desk .stage .text")
+    text, empty = page.locator(".desk .stage .text"), page.locator(".desk .stage .empty")
     text.wait_for()
-    page.route("**/sync", waiting.append)
-    empty = page.locator(".desk .stage .empty")
+    page.route("**/sync", lambda route: route.abort() if away else route.continue_())
     while not empty.count():
         words = text.inner_text()
         page.keyboard.press(str(list(SAID).index(class_of(words)) + 1))
-        page.wait_for_function(
-            "words => { const stage = document.querySelector('.desk .stage');"
-            " return stage.querySelector('.empty') || stage.querySelector('.text').innerText !== words; }",
-            arg=words,
-        )
+        page.locator(".desk .stage").get_by_text(words, exact=True).wait_for(state="detached")
     assert empty.inner_text() == "The next check comes in a moment."
-    page.unroute("**/sync")
-    for route in waiting:
-        route.continue_()
+    away = False
     text.wait_for()
 
 
