@@ -274,6 +274,33 @@ def load(path: str, options: Mapping[str, Any]) -> Pool:
     return load_pool(path, **options)
 
 
+WAITING = "start-when-learnt"
+"""State: source, settings and options of a start that waits for its features, and what `start` takes besides."""
+
+
+def learn_first(source: str, settings: ProjectSettings, options: Mapping[str, Any], **more: Any) -> None:
+    """Put a start off until its features are learnt, where they are: the run ends, the next shows how far."""
+    if learns(options):
+        st.session_state[WAITING] = source, settings, options, more
+        st.rerun()
+
+
+def start_learnt() -> bool:
+    """Start what waits for its features; False while they are learnt, of which the page shows how far it is."""
+    source, settings, options, more = st.session_state[WAITING]
+    try:
+        pool = pool_of(source, options)
+        if pool is None:
+            return False
+        st.session_state.pop(WAITING)
+        with st.status("Opening", expanded=True) as stages:
+            start(source, settings, options=options, stages=stages, pool=pool, **more)
+    except InputError as error:
+        st.session_state.pop(WAITING, None)
+        show_error(error)
+    return True
+
+
 # --------------------------------------------------------------------------- the start
 
 EXISTING = "existing-project"

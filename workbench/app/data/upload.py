@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from workbench.pools.tables.report import TableReport
 
 PLACE, OPENING = "brought", "bundle-opening"
-_WANTED = "start-own-wanted"  # a start before its features were learnt
 INPUTS = "brought-inputs"  # what was typed and chosen when a table began to be read again
 MARKS = {
     "error": ("error", "red"),
@@ -120,7 +119,7 @@ def bring(path: str) -> None:
 
 def leave() -> None:
     """Forget what was brought."""
-    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, INPUTS, _WANTED):
+    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, INPUTS, forms.WAITING):
         st.session_state.pop(name, None)
 
 
@@ -513,17 +512,9 @@ def start(
     from workbench.guesses import names_speak
 
     then = partial(_begun, path, votes, options)
-    if _WANTED in st.session_state and st.session_state[_WANTED][2:] == (path, options):
-        # started before its features were learnt: the page shows how far they are, and then goes on
-        try:
-            pool = forms.pool_of(path, options)
-            if pool is None:
-                return
-            project_settings, page, *_ = st.session_state.pop(_WANTED)
-            forms.start(path, project_settings, options=options, pool=pool, then=then, page=page)
-        except InputError as error:
-            st.session_state.pop(_WANTED, None)
-            show_error(error)
+    source, _, waiting_options, _ = st.session_state.get(forms.WAITING, (None,) * 4)
+    if (source, waiting_options) == (path, options):
+        forms.start_learnt()
         return
     if further_questions is None:
         try:
@@ -561,9 +552,8 @@ def start(
                 own_question = [(called or LABEL, list(classes or ()))] if has_own else []
                 values |= {"classes": None, "questions": (*own_question, *further_questions)}
             project_settings = settings.model_copy(update=values)
-            if pool is None and forms.learns(options):
-                st.session_state[_WANTED] = (project_settings, page, path, options)
-                st.rerun()
+            if pool is None:
+                forms.learn_first(path, project_settings, options, then=then, page=page)
             with st.status("Opening", expanded=True) as stages:
                 forms.start(
                     path, project_settings, options=options, stages=stages, pool=pool, then=then, page=page
