@@ -12,7 +12,7 @@ from workbench.app.data import forms, questions, upload
 from workbench.app.data.cards import face, picture, project_picture, thumbnail
 from workbench.app.programs import control
 from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
-from workbench.app.words.text import PER_CENT, explain, one_line, percent, plural, show_error, verbatim
+from workbench.app.words.text import PER_CENT, explain, one_line, percent, plural, verbatim
 from workbench.classifiers import sees_pixels
 from workbench.documents.projects import ProjectSettings
 from workbench.errors import InputError
@@ -76,13 +76,12 @@ def options_of(source: str, title: str, words: str, kind: Any, n_classes: int) -
 
 
 def start(source: str, settings: ProjectSettings, options: Mapping[str, Any] | None = None) -> None:
-    """Start a project on a pool that is here; of images on shapes, which the page shows as they are learnt."""
+    """Start a project on a pool that is here, of images on shapes unless its model sees pixels."""
     options = dict(options or {})
     if source.startswith("images:"):
         options = {"features": "shapes"} | options
         if sees_pixels(settings.classifier):
             options["features"] = "pixels"
-    forms.learn_first(source, settings, options)
     with st.spinner("Opening the pool"):
         forms.start(source, settings, options=options)
 

@@ -274,19 +274,16 @@ def load(path: str, options: Mapping[str, Any]) -> Pool:
     return load_pool(path, **options)
 
 
+# --------------------------------------------------------------------------- the start
+
+EXISTING = "existing-project"
 WAITING = "start-when-learnt"
-"""State: source, settings and options of a start that waits for its features, and what `start` takes besides."""
-
-
-def learn_first(source: str, settings: ProjectSettings, options: Mapping[str, Any], **more: Any) -> None:
-    """Put a start off until its features are learnt, where they are: the run ends, the next shows how far."""
-    if learns(options):
-        st.session_state[WAITING] = source, settings, options, more
-        st.rerun()
+"""State: source, settings and options of a start that waits for its features, and what it takes besides."""
+NAMES = "names"
 
 
 def start_learnt() -> bool:
-    """Start what waits for its features; False while they are learnt, of which the page shows how far it is."""
+    """Start what waits for its features; False while they are learnt, and the page shows how far they are."""
     source, settings, options, more = st.session_state[WAITING]
     try:
         pool = pool_of(source, options)
@@ -299,12 +296,6 @@ def start_learnt() -> bool:
         st.session_state.pop(WAITING, None)
         show_error(error)
     return True
-
-
-# --------------------------------------------------------------------------- the start
-
-EXISTING = "existing-project"
-NAMES = "names"
 
 
 def start(
@@ -320,7 +311,8 @@ def start(
 ) -> None:
     """Create a project, make it the current one and go to one of its pages.
 
-    Where there is a project on the same data already, nothing is made: the page asks which is meant.
+    Where there is a project on the same data already, nothing is made: the page asks which is meant. Features
+    that are learnt are learnt first: the run ends, and the next one shows how far they are (`start_learnt`).
 
     Args:
         source: a name or a path that `load_pool` knows.
@@ -339,6 +331,10 @@ def start(
     pool_options = dict(options or {})
     if not again and (project := existing(source, pool_options)):
         st.session_state[EXISTING] = (project, source, chosen, pool_options, then, page)
+        st.rerun()
+    if pool is None and learns(pool_options):
+        more = {"again": again, "then": then, "page": page}
+        st.session_state[WAITING] = source, chosen, pool_options, more
         st.rerun()
 
     def now(words: str) -> None:

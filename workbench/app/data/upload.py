@@ -552,8 +552,6 @@ def start(
                 own_question = [(called or LABEL, list(classes or ()))] if has_own else []
                 values |= {"classes": None, "questions": (*own_question, *further_questions)}
             project_settings = settings.model_copy(update=values)
-            if pool is None:
-                forms.learn_first(path, project_settings, options, then=then, page=page)
             with st.status("Opening", expanded=True) as stages:
                 forms.start(
                     path, project_settings, options=options, stages=stages, pool=pool, then=then, page=page
