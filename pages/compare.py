@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app.access import current
 from workbench.app.compare import comparison, comparison_sources
-from workbench.app.compare.comparison_round import at_one_round, when_to_stop
+from workbench.app.compare.comparison_round import rounds_again
 from workbench.app.compare.comparison_tables import named, ranks, summary
 from workbench.app.data import forms
 from workbench.app.serving.jobs import Job
@@ -330,8 +330,7 @@ def shown(token: str) -> None:
     take_away(fig, [r for _, r in several])
     summary(several, measure)
     ranks([r for _, r in several], measure)
-    when_to_stop(record, results)
-    at_one_round(record, results)
+    rounds_again(record, results)
 
 
 def answer(results: StudyResult, measure: str) -> None:
