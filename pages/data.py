@@ -263,7 +263,7 @@ def shut_more(project: str) -> None:
 
 def go_on(project: str, page: str = "label") -> None:
     current.choose(project)
-    st.switch_page(frame.page(page), query_params={current.PARAMETER: project})
+    frame.go(page)
 
 
 def more_of(record: Any) -> None:

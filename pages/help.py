@@ -2,20 +2,12 @@
 
 import streamlit as st
 
-from workbench.app.access import current
 from workbench.app.shell import frame, widgets
 from workbench.app.words import help
 from workbench.app.words.text import explain, plural, verbatim
 from workbench.errors import InputError
 
-PAGE = "page"
-
-
-def go(page: help.Page) -> None:
-    """A link to a page of help in this tab, with the project kept in the address."""
-    project = current.project_id()
-    query = {PAGE: page.name} | ({current.PARAMETER: project} if project else {})
-    st.page_link(frame.page("help"), label=page.title, icon=":material/article:", query_params=query)
+ICON = ":material/article:"
 
 
 def contents(words: str) -> None:
@@ -24,7 +16,7 @@ def contents(words: str) -> None:
         for group, pages in help.pages().items():
             st.caption(group)
             for page in pages:
-                go(page)
+                frame.link("help", page.title, ICON, page=page.name)
         return
     hits = help.found(words)
     with st.container(key="help-hits"):
@@ -34,11 +26,11 @@ def contents(words: str) -> None:
             else "No page has these words."
         )
         for page in hits:
-            go(page)
+            frame.link("help", page.title, ICON, page=page.name)
 
 
 def body() -> None:
-    name = str(st.query_params.get(PAGE, help.FIRST))
+    name = str(st.query_params.get("page", help.FIRST))
     try:
         page = help.read(name)
     except InputError as error:

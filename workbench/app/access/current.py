@@ -51,6 +51,12 @@ def project_id() -> str | None:
     return mirrored
 
 
+def in_address(**more: str) -> dict[str, str] | None:
+    """Parameters of an address of another page that keep the project in it; None for none."""
+    project = project_id()
+    return ({PARAMETER: project} if project else {}) | more or None
+
+
 def family_id() -> str | None:
     """The id that the open project is known by, whichever of its questions the pages show."""
     question = project_id()

@@ -377,7 +377,7 @@ def start(
     current.keep(session)
     current.choose(session.id)
     then()
-    st.switch_page(frame.page(page), query_params={current.PARAMETER: session.id})
+    frame.go(page)
 
 
 def _unused(name: str | None) -> str | None:

@@ -189,7 +189,7 @@ def bundle(path: str) -> None:
         auditing.record("made", project[0], project[1], "from a bundle")
         leave()
         current.choose(project[0])
-        st.switch_page(frame.page("label"), query_params={current.PARAMETER: project[0]})
+        frame.go("label")
 
 
 # --- tables ---------------------------------------------------------------------------------------
