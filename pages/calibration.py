@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FEW = 20
 PART = "experiment"
 OWN = "project"
-PARTS = {OWN: "This project"} | {name: one.experiment for name, one in lessons.EXPERIMENTS.items()}
+PARTS = {OWN: "This project"} | {name: entry.experiment for name, entry in lessons.EXPERIMENTS.items()}
 
 
 def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
@@ -155,18 +155,18 @@ def controls(model: Any, versions: dict[str, str]) -> tuple[int, int, str]:
 
 
 @st.fragment
-def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, str]) -> None:
+def readings(session: Session, model: FittedModel, measurement: tuple[Any, Any, Any, str]) -> None:
     """All that was measured. Its controls run this anew, not the page.
 
     Args:
         session: the project.
         model: the fit that is measured.
-        found: what `measured` gave.
+        measurement: what `measured` gave.
     """
     verdict, picture = st.container(key="verdict"), st.container(key="cal-picture")
     from workbench.sessions import insight
 
-    items, codes, crossed, where = found
+    items, codes, crossed, where = measurement
     versions = insight.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
     # on a phone the readings of the latents wrap
     widgets.style(".st-key-cal-version [role=radiogroup] { flex-wrap: wrap; }")
@@ -310,10 +310,10 @@ model = session.model
 if model is None:
     frame.no_model(session)
 try:
-    found = measured(session, model)
+    measurement = measured(session, model)
 except InputError as error:
     st.info(verbatim(error), icon=":material/info:")
     frame.end()
-if found is None:
+if measurement is None:
     frame.end()
-readings(session, model, found)
+readings(session, model, measurement)

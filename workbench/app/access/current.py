@@ -155,8 +155,8 @@ def opened(project: str) -> Session:
         opening = _OPENING.setdefault(project, threading.Lock())
     with opening:
         with _LOCK:
-            for one in [id_ for id_, open_session in _OPEN.items() if open_session.log.outgrown]:
-                del _OPEN[one]  # the pool is opened again, as long as it is now
+            for outgrown in [id_ for id_, open_session in _OPEN.items() if open_session.log.outgrown]:
+                del _OPEN[outgrown]  # the pool is opened again, as long as it is now
             present = _OPEN.get(project)
             if present is not None:
                 _OPEN.move_to_end(project)
@@ -201,10 +201,10 @@ def page_run() -> Iterator[None]:
             yield
 
 
-def keep(made: Session) -> None:
+def keep(session: Session) -> None:
     """Remember a session that was just created, so that its pool is not loaded twice."""
     with _LOCK:
-        _keep(made)
+        _keep(session)
 
 
 def forget(project: str) -> None:

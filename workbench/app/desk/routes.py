@@ -132,24 +132,24 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             acks += session.log.together(partial(perform, session, before, check=desk.checking))
         # a page that only looks again writes nothing, and waits for nobody who does; checks take time
         writes = not desk.checking and (ops or want or is_newer(desk.number))
-        last, given, number = session.log.together(exchange) if writes else exchange()
+        last, reply, number = session.log.together(exchange) if writes else exchange()
         picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
-        asks = {questions.first_of(ask): ask for ask in given.asks}
-        known = set(given.known)
+        asks = {questions.first_of(ask): ask for ask in reply.asks}
+        known = set(reply.known)
         queue = [cards.card(desk.sessions, ask, picture) for name, ask in asks.items() if name not in known]
-        numbers = desk.numbers(number, given.checks) | instruction_sheet.numbers(session)
+        numbers = desk.numbers(number, reply.checks) | instruction_sheet.numbers(session)
         alone = len(desk.sessions) == 1 and not desk.checking
         plane = cards.plane(session) if alone and (number is None or is_newer(number)) else None
-        asked, commands = desk.asked()
+        documents, commands = desk.asked()
     return {
         "plane": plane,
         "acks": [*acks, *last],
         "queue": queue,
-        "gone": given.gone,
-        "released": given.released,
+        "gone": reply.gone,
+        "released": reply.released,
         "first": next(iter(asks), None),
         "numbers": numbers,
-        "asked": asked,
+        "asked": documents,
         "commands": commands,
     }
 
