@@ -12,6 +12,7 @@ from workbench.app.access import current
 from workbench.app.lessons import lessons, teaching
 from workbench.app.serving import evaluation
 from workbench.app.shell import downloads, frame, labelling_speed, widgets
+from workbench.app.words import percentages
 from workbench.app.words.text import (
     explain,
     one_line,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 FEW = 20
 PART = "experiment"
 OWN = "project"
-PARTS = {OWN: "This project"} | {name: one.experiment for name, one in lessons.EXPERIMENTS.items()}
+PARTS = {OWN: "This project"} | {name: entry.experiment for name, entry in lessons.EXPERIMENTS.items()}
 
 
 def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
@@ -154,18 +155,18 @@ def controls(model: Any, versions: dict[str, str]) -> tuple[int, int, str]:
 
 
 @st.fragment
-def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, str]) -> None:
+def readings(session: Session, model: FittedModel, measurement: tuple[Any, Any, Any, str]) -> None:
     """All that was measured. Its controls run this anew, not the page.
 
     Args:
         session: the project.
         model: the fit that is measured.
-        found: what `measured` gave.
+        measurement: what `measured` gave.
     """
     verdict, picture = st.container(key="verdict"), st.container(key="cal-picture")
     from workbench.sessions import insight
 
-    items, codes, crossed, where = found
+    items, codes, crossed, where = measurement
     versions = insight.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
     # on a phone the readings of the latents wrap
     widgets.style(".st-key-cal-version [role=radiogroup] { flex-wrap: wrap; }")
@@ -175,8 +176,8 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
     calibration = evaluation.calibration(model, items, codes, version, bins, code, crossed)
     with verdict:
         event = "" if code is None else str(model.classes[code])
-        st.markdown(f"**{verbatim(evaluation.calibration_sentence(calibration.verdict, event))}**")
-        st.markdown(verbatim(evaluation.calibration_meaning(calibration.verdict, event)))
+        st.markdown(f"**{verbatim(percentages.sentence(calibration.verdict, event))}**")
+        st.markdown(verbatim(percentages.meaning(calibration.verdict, event)))
         st.caption(
             f"Measured on {verbatim(where)}. The model learnt from {plural(model.n_labelled, 'label')}.",
             help=explain("test split", "evaluation set"),
@@ -210,12 +211,12 @@ def reliability(shown: Calibration, event: str) -> None:
         downloads.figure(
             fig,
             "cal-reliability",
-            "Share right against confidence, in bins, with 95 % intervals",
+            "Share right against confidence, in bins, with 95\u00a0% intervals",
             "workbench-reliability",
         )
     st.caption(
         "Above the dotted line it is too modest, below it promises too much. Grey: fewer than "
-        "five items, which say next to nothing. Bars: 95 % intervals of the share right; a bin where "
+        "five items, which say next to nothing. Bars: 95\u00a0% intervals of the share right; a bin where "
         "all are right has one too."
     )
 
@@ -238,7 +239,7 @@ def numbers(shown: Calibration, n: int) -> None:
         (
             "Expected calibration error",
             f"{ece.value:.3f}  ({ece.low:.3f} to {ece.high:.3f})",
-            "Mean gap between confidence and share right. The 95 % interval is for the gap without "
+            "Mean gap between confidence and share right. The 95\u00a0% interval is for the gap without "
             "what chance alone adds; it begins at 0 where chance can be all of it.",
         ),
         (
@@ -309,10 +310,10 @@ model = session.model
 if model is None:
     frame.no_model(session)
 try:
-    found = measured(session, model)
+    measurement = measured(session, model)
 except InputError as error:
     st.info(verbatim(error), icon=":material/info:")
     frame.end()
-if found is None:
+if measurement is None:
     frame.end()
-readings(session, model, found)
+readings(session, model, measurement)

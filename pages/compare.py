@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app.access import current
 from workbench.app.compare import comparison, comparison_sources
-from workbench.app.compare.comparison_round import at_one_round, when_to_stop
+from workbench.app.compare.comparison_round import rounds_again
 from workbench.app.compare.comparison_tables import named, ranks, summary
 from workbench.app.data import forms
 from workbench.app.serving.jobs import Job
@@ -245,11 +245,11 @@ def begin_with(source: comparison_sources.Source, classifier: str) -> tuple[str,
     )
 
 
-def picture(found: Any, policies: tuple[str, ...], measure: str, key: str) -> Any:
+def picture(results: Any, policies: tuple[str, ...], measure: str, key: str) -> Any:
     title, share = comparison.MEASURES[measure]
-    gap = comparison.saving(found) if measure == "error" and found is not None else None
+    gap = comparison.saving(results) if measure == "error" and results is not None else None
     fig = learning_curve(
-        comparison.curves(found, policies, measure),
+        comparison.curves(results, policies, measure),
         measure=title,
         share=share,
         height=HEIGHT,
@@ -330,8 +330,7 @@ def shown(token: str) -> None:
     take_away(fig, [r for _, r in several])
     summary(several, measure)
     ranks([r for _, r in several], measure)
-    when_to_stop(record, results)
-    at_one_round(record, results)
+    rounds_again(record, results)
 
 
 def answer(results: StudyResult, measure: str) -> None:
@@ -347,20 +346,20 @@ def answer(results: StudyResult, measure: str) -> None:
         st.markdown(verbatim(sentence))
 
 
-def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparison, StudyResult]]:
+def others_added(record: comparison.Comparison) -> list[tuple[comparison.Comparison, StudyResult]]:
     """Finished comparisons a person puts beside this one."""
-    candidates = [c for c in comparison.all_of() if c.id != found.id and c.n_finished]
+    candidates = [c for c in comparison.all_of() if c.id != record.id and c.n_finished]
     if not candidates:
         return []
     chosen_ids = st.multiselect(
         "Beside it",
-        [c.id for c in candidates if not comparison.is_without(found, c)],
+        [c.id for c in candidates if not comparison.is_without(record, c)],
         format_func=lambda i: next(f"{named(c)} · {c.created[:10]}" for c in candidates if c.id == i),
-        key=f"beside-{found.id}",
+        key=f"beside-{record.id}",
         placeholder="Other comparisons, side by side",
     )
     added = [(c, comparison.results(c)) for c in candidates if c.id in chosen_ids]
-    without = next((c for c in candidates if comparison.is_without(found, c)), None)
+    without = next((c for c in candidates if comparison.is_without(record, c)), None)
     return added if without is None else [(without, comparison.results(without)), *added]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from workbench.app.data import forms, questions, upload
 from workbench.app.data.cards import face, picture, project_picture, thumbnail
 from workbench.app.programs import control
 from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
-from workbench.app.words.text import PER_CENT, explain, one_line, percent, plural, show_error, verbatim
+from workbench.app.words.text import PER_CENT, explain, one_line, percent, plural, verbatim
 from workbench.classifiers import sees_pixels
 from workbench.documents.projects import ProjectSettings
 from workbench.errors import InputError
@@ -22,7 +22,6 @@ from workbench.store import Store
 UNITS = {"image": "image", "table": "row", "text": "text"}
 MOST_PROJECTS = 60
 CARDS = 6  # projects that are shown as cards; more are a list
-LEARNING = "known-learning"
 CHOICES, CHOSEN = "data-choices", "data-chosen"  # what can be chosen, and what was
 
 
@@ -37,12 +36,20 @@ def facts(entry: Any) -> str:
 
 
 @st.dialog("New project", width="medium")
-def options_of(name: str) -> None:
-    entry = POOLS[name]
-    st.markdown(f"**{verbatim(entry.title)}** · {verbatim(entry.summary)}")
-    loading: dict[str, Any] = {}
-    if name == "three-gaussians":
-        loading["noise"] = st.slider(
+def options_of(source: str, title: str, words: str, kind: Any, n_classes: int) -> None:
+    """Settings of a project on a pool that is here, before it starts.
+
+    Args:
+        source: name of the pool.
+        title: of it.
+        words: on it, Markdown.
+        kind: of its items.
+        n_classes: how many classes it has.
+    """
+    st.markdown(f"**{verbatim(title)}** · {words}")
+    options: dict[str, Any] = {}
+    if source == "three-gaussians":
+        options["noise"] = st.slider(
             "Noise",
             0.05,
             2.0,
@@ -51,10 +58,32 @@ def options_of(name: str) -> None:
             key="noise",
             help="Variance of the three clusters: how far they overlap.",
         )
-    settings = forms.settings(f"new-{name}", entry.title, entry.kind, entry.n_classes)
+    if source.startswith("images:"):
+        options["features"] = st.selectbox(
+            "What the model sees",
+            ("shapes", "pixels"),
+            format_func=lambda name: {
+                "shapes": "Shapes: gradients and patches, learnt from the images",
+                "pixels": "Pixels: as they are",
+            }[name],
+            help="Shapes need far fewer labels. They are learnt once, in a minute or two, and kept. Networks "
+            "and attacks need pixels.",
+            key="known-features",
+        )
+    settings = forms.settings(f"new-{source}", title, kind, n_classes)
     if st.button("Start labelling", type="primary", key="start-with-options", icon=":material/play_arrow:"):
-        with st.spinner("Opening the pool"):
-            forms.start(name, settings, options=loading)
+        start(source, settings, options)
+
+
+def start(source: str, settings: ProjectSettings, options: Mapping[str, Any] | None = None) -> None:
+    """Start a project on a pool that is here, of images on shapes unless its model sees pixels."""
+    options = dict(options or {})
+    if source.startswith("images:"):
+        options = {"features": "shapes"} | options
+        if sees_pixels(settings.classifier):
+            options["features"] = "pixels"
+    with st.spinner("Opening the pool"):
+        forms.start(source, settings, options=options)
 
 
 def card(name: str) -> None:
@@ -64,11 +93,10 @@ def card(name: str) -> None:
         st.html(face(entry.title, picture(name, entry.kind), (entry.summary, facts(entry))))
         with st.container(horizontal=True, key=f"actions-{name}"):
             if st.button("Start labelling", key=f"start-{name}"):
-                with st.spinner("Opening the pool"):
-                    forms.start(name, ProjectSettings(name=entry.title))
+                start(name, ProjectSettings(name=entry.title))
             if st.button("Options", key=f"options-{name}", type="tertiary", icon=":material/tune:"):
                 ask_no_more()
-                options_of(name)
+                options_of(name, entry.title, verbatim(entry.summary), entry.kind, entry.n_classes)
 
 
 def lead(opened: Any) -> None:
@@ -235,7 +263,7 @@ def shut_more(project: str) -> None:
 
 def go_on(project: str, page: str = "label") -> None:
     current.choose(project)
-    st.switch_page(frame.page(page), query_params={current.PARAMETER: project})
+    frame.go(page)
 
 
 def more_of(record: Any) -> None:
@@ -429,66 +457,20 @@ def known_sets() -> None:
     order = sorted(present, key=lambda name: (present[name].group != "images", name))
     with widgets.row("known", align="bottom"):
         name = st.selectbox("Set", order, format_func=line, key="known-set", width="stretch")
+        entry, title = present[name], present[name].name.replace("_", " ")
         if st.button("Start labelling", key="start-known"):
-            start_known(name, ProjectSettings(name=present[name].name.replace("_", " ")))
+            start(name, ProjectSettings(name=title))
         if st.button("Options", key="options-known", type="tertiary", icon=":material/tune:"):
             ask_no_more()
-            options_of_known(present[name])
-
-
-@st.dialog("New project", width="medium")
-def options_of_known(entry: Any) -> None:
-    kind: Literal["image", "table"] = "image" if entry.group == "images" else "table"
-    st.markdown(f"**{verbatim(entry.name.replace('_', ' '))}** · {plural(entry.n_items, UNITS[kind])}")
-    features = "shapes"
-    if kind == "image":
-        features = st.selectbox(
-            "What the model sees",
-            ("shapes", "pixels"),
-            format_func=lambda name: {
-                "shapes": "Shapes: gradients and patches, learnt from the images",
-                "pixels": "Pixels: as they are",
-            }[name],
-            help="Shapes need far fewer labels. They are learnt once, in a minute or two, and kept. Networks "
-            "and attacks need pixels.",
-            key="known-features",
-        )
-    settings = forms.settings(f"known-{entry.full_name}", entry.name.replace("_", " "), kind, entry.n_classes)
-    if st.button("Start labelling", type="primary", key="start-known-options", icon=":material/play_arrow:"):
-        start_known(entry.full_name, settings, features)
-
-
-def start_known(name: str, chosen: Any, features: str = "shapes") -> None:
-    """Start a project on a known set; of images on shapes, which the page shows while they are learnt."""
-    if sees_pixels(chosen.classifier):
-        features = "pixels"
-    options = {"features": features} if name.startswith("images:") else {}
-    if forms.learns(options):
-        st.session_state[LEARNING] = (name, chosen, options)
-        st.rerun()
-    with st.spinner("Opening the pool"):
-        forms.start(name, chosen, options=options)
+            kind = "image" if entry.group == "images" else "table"
+            options_of(name, title, plural(entry.n_items, UNITS[kind]), kind, entry.n_classes)
 
 
 def learning() -> None:
     """A known set whose features are made before its project starts."""
-    name, settings, options = st.session_state[LEARNING]
-    st.header(verbatim(settings.name))
-
-    def leave() -> None:
-        st.session_state.pop(LEARNING, None)
-
-    try:
-        pool = forms.pool_of(name, options)
-        if pool is None:
-            st.button("Choose something else", key="leave-known", type="tertiary", on_click=leave)
-            return
-        with st.status("Opening", expanded=True) as stages:
-            leave()
-            forms.start(name, settings, options=options, stages=stages, pool=pool)
-    except InputError as error:
-        leave()
-        show_error(error)
+    st.header(verbatim(st.session_state[forms.WAITING][1].name))
+    if not forms.start_learnt():
+        st.button("Choose something else", key="leave-known", type="tertiary", on_click=upload.leave)
 
 
 cards = " grid-template-columns: repeat(auto-fill, minmax(max(13rem, 30%), 1fr)); }"
@@ -517,7 +499,7 @@ widgets.style(
 )
 st.title("Data", help=explain("pool", "policy"))
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
-if upload.PLACE in st.session_state or LEARNING in st.session_state:
+if upload.PLACE in st.session_state or forms.WAITING in st.session_state:
     with st.container(key=CHOSEN):
         if upload.PLACE in st.session_state:
             upload.page()

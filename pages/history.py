@@ -148,12 +148,12 @@ QUESTIONS = "questions"
 """Filter: what looks wrong in any question of the project."""
 
 
-def filters(rows: list[decisions.Decision], found: Any, state: Any) -> list[decisions.Decision]:
+def filters(rows: list[decisions.Decision], opinions: Any, state: Any) -> list[decisions.Decision]:
     """The decisions to show, as chosen above the gallery."""
     # the chosen one stays when its last decision is dealt with
     current_kind = st.session_state.get("review-kind", "all")
     titles = {kind: title for kind, (title, _) in decisions.FILTERS.items()}
-    kinds = [k for k in titles if k in ("all", current_kind) or decisions.chosen(rows, found, k)]
+    kinds = [k for k in titles if k in ("all", current_kind) or decisions.chosen(rows, opinions, k)]
     if len(session.questions) > 1:
         titles[QUESTIONS] = "All questions"
         kinds.append(QUESTIONS)
@@ -191,7 +191,7 @@ def filters(rows: list[decisions.Decision], found: Any, state: Any) -> list[deci
                 label_visibility="collapsed",
                 width=180,
             )
-    return decisions.in_doubt_first(decisions.chosen(rows, found, kind or "all", label, person), found)
+    return decisions.in_doubt_first(decisions.chosen(rows, opinions, kind or "all", label, person), opinions)
 
 
 DONE = "review-done"

@@ -193,7 +193,7 @@ def how_it_goes(session: Any) -> None:
         "error-curve",
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
     )
-    rival_line(job)
+    oracle.baseline_line(job)
 
 
 FIGURES = "label-figures"
@@ -220,21 +220,6 @@ def own_curve(session: Any) -> None:
         return
     alt = f"Error against labels; now {percent(rounds[-1].error)}"
     curves([labelling_speed.error_curve("error", rounds)], "own-curve", alt, 280, measure="Error")
-
-
-def rival_line(job: Any) -> None:
-    """Progress of random questions; the fragment around this looks again by itself."""
-    if job is None:
-        return
-    if job.status not in ("failed", "cancelled"):
-        waits_for = job.waits_for or ("" if job.started else "those of another project")
-        how_far = f"they wait for: {waits_for}" if waits_for else f"{percent(job.fraction, 0)} done"
-        st.caption(f"Random questions from the same start: {how_far}")
-        return
-    with widgets.row("rival-again"):
-        why = f" could not be computed: {verbatim(job.error)}" if job.error else " were cancelled."
-        st.caption(f"Random questions{why}")
-        widgets.try_again(job, "rival-try-again")
 
 
 def kept_for_measuring(settings: Any) -> str:

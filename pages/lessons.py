@@ -63,21 +63,21 @@ def show(lesson: lessons.Lesson) -> None:
                 with figure:
                     words = shown(lesson, values, outcome, job)
                 with reading:
-                    beside(lesson, values, words, found=outcome is not None)
+                    beside(lesson, values, words, is_computed=outcome is not None)
             if in_class():
                 with code:
                     teaching.wall_code(query | {CLASS: "1"})
 
 
-def shown(lesson: lessons.Lesson, values: lessons.Values, made: Any, job: Any) -> str:
+def shown(lesson: lessons.Lesson, values: lessons.Values, outcome: Any, job: Any) -> str:
     """The figures, as far as they are computed; what came out, in words."""
-    if made is not None:
+    if outcome is not None:
         window = st.session_state.get(lessons.WINDOW)
-        n = len(lessons.drawn(lesson, made, values).pictures)
+        n = len(lessons.drawn(lesson, outcome, values).pictures)
         if n > 1:
             lessons.unpin_figures()
         return teaching.pictures(
-            lesson, made, values, lessons.stage_of(window, in_class=in_class(), pictures=n)
+            lesson, outcome, values, lessons.stage_of(window, in_class=in_class(), pictures=n)
         )
     if job is not None and job.active:
         teaching.streaming(lesson, values, job)
@@ -89,15 +89,15 @@ def shown(lesson: lessons.Lesson, values: lessons.Values, made: Any, job: Any) -
     return ""
 
 
-def beside(lesson: lessons.Lesson, values: lessons.Values, said: str, *, found: bool) -> None:
+def beside(lesson: lessons.Lesson, values: lessons.Values, words: str, *, is_computed: bool) -> None:
     """Words beside the figures: how to read them, what came out, and what to look for."""
-    if found:
+    if is_computed:
         teaching.compare_guess(lesson)
     teaching.tell(lesson, "read", values, watch=True)
-    if found and in_class():
+    if is_computed and in_class():
         teaching.tally(lesson)
-    if said:
-        teaching.measured(said)
+    if words:
+        teaching.measured(words)
     st.header("What to look for")
     teaching.tell(lesson, "look")
     with st.expander("The story before the guess", key="lesson-before"):
@@ -250,7 +250,7 @@ def show_together() -> None:
         teaching.look(together.LOOK)
 
 
-wanted = st.query_params.get("lesson")
+lesson_name = st.query_params.get("lesson")
 lessons.stage_style(in_class=in_class())
 widgets.style(
     ".st-key-lessons { display: grid; gap: 1rem;"
@@ -259,12 +259,12 @@ widgets.style(
 )
 lesson = None
 problem = ""
-if wanted and wanted != together.NAME:
+if lesson_name and lesson_name != together.NAME:
     try:
-        lesson = lessons.find(wanted)
+        lesson = lessons.find(lesson_name)
     except InputError as error:
         problem = str(error)
-title = together.TITLE if wanted == together.NAME else "Lessons"
+title = together.TITLE if lesson_name == together.NAME else "Lessons"
 TERMS = ("pool", "policy", "inducing point", "argmax frequency")
 if lesson is None:
     st.title(title, help=explain(*TERMS))
@@ -272,7 +272,7 @@ if problem:
     show_error(problem)
 if lesson is not None:
     show(lesson)
-elif wanted == together.NAME:
+elif lesson_name == together.NAME:
     show_together()
 else:
     choose()

@@ -409,7 +409,7 @@ def functions(view: Any, item: int) -> None:
     downloads.figure(
         fig,
         "class-bands",
-        "Latent functions with 95 % bands and class probabilities along one feature",
+        "Latent functions with 95\u00a0% bands and class probabilities along one feature",
         "workbench-class-functions",
     )
     st.caption(
@@ -444,7 +444,7 @@ def map_notes(where: Any, behind: str) -> None:
 
 
 if st.session_state.pop("map-go", False):
-    st.switch_page(frame.page("label"), query_params={current.PARAMETER: str(current.project_id())})
+    frame.go("label")
 shared = frame.needed("see where the model is unsure", "Uncertainty", example="doubt")
 session = current.mine(shared)
 with widgets.row("map-head", gap="medium"):

@@ -33,7 +33,8 @@ def tickets() -> bytes:
     return "\n".join(lines).encode()
 
 
-def test_after_the_last_check_the_page_has_its_keys_back(page: Any, server: Server) -> None:
+def checked_column(server: Server) -> Any:
+    """A project whose column is being checked, and the class of a text."""
     path = server.home / "tickets.csv"
     path.write_bytes(tickets())
     with store_of(server) as store:
@@ -47,20 +48,45 @@ def test_after_the_last_check_the_page_has_its_keys_back(page: Any, server: Serv
             store=store,
         )
         session.checks.start(0.2, 0.8, of="column:llm_label")
+    return session
 
-        def said(text: str) -> str:
-            return next(name for name, says in SAID.items() if text.startswith(says))
 
+def class_of(text: str) -> str:
+    return next(name for name, says in SAID.items() if text.startswith(says))
+
+
+def test_while_the_last_answers_are_on_their_way_the_next_check_is_said_to_come(
+    page: Any, server: Server
+) -> None:
+    session = checked_column(server)
+    away = True
+    visit(page, f"{server.url}/finish?project={session.id}")
+    text, empty = page.locator(".desk .stage .text"), page.locator(".desk .stage .empty")
+    text.wait_for()
+    page.route("**/sync", lambda route: route.abort() if away else route.continue_())
+    while not empty.count():
+        words = text.inner_text()
+        page.keyboard.press(str(list(SAID).index(class_of(words)) + 1))
+        page.locator(".desk .stage").get_by_text(words, exact=True).wait_for(state="detached")
+    assert empty.inner_text() == "The next check comes in a moment."
+    away = False
+    text.wait_for()
+
+
+def test_after_the_last_check_the_page_has_its_keys_back(page: Any, server: Server) -> None:
+    session = checked_column(server)
+    with store_of(server) as store:
+        session = Session.open(session.id, annotator="root", store=store)
         texts = session.pool.items.texts  # type: ignore[attr-defined]
         while (((state := session.checks.state()) and state.to_go) or (0, 0))[0] > 1:
             ask = session.checks.next()
-            session.checks.answer(ask.id, said(texts[ask.item]))  # type: ignore[union-attr]
+            session.checks.answer(ask.id, class_of(texts[ask.item]))  # type: ignore[union-attr]
     page.set_viewport_size({"width": 1400, "height": 400})
     visit(page, f"{server.url}/finish?project={session.id}")
     shown = "document.querySelector('.desk .stage .text')?.innerText"
     while not page.locator(".st-key-certified").count():
         text = page.locator(".desk .stage .text").inner_text()
-        page.keyboard.press(str(list(SAID).index(said(text)) + 1))
+        page.keyboard.press(str(list(SAID).index(class_of(text)) + 1))
         page.wait_for_function(
             f"document.querySelector('.st-key-certified') || ({shown} && {shown} !== {json.dumps(text)})"
         )

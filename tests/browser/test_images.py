@@ -39,7 +39,7 @@ def test_fashion_mnist_is_labelled_image_by_image(page: Any, data_server: Server
     page.locator(".st-key-known-features input").click()
     page.locator("[role=option]", has_text="Pixels").click()
     settled(page)
-    page.click(".st-key-start-known-options button")
+    page.click(".st-key-start-with-options button")
     page.wait_for_selector(".desk .title:not(:empty)", timeout=4 * PATIENCE)
     sidebar = page.locator("[data-testid=stSidebar]").inner_text()
     assert "0 of 60,000 items labelled" in sidebar

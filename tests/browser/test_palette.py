@@ -103,3 +103,22 @@ def test_a_link_of_help_stays_in_its_tab(page: Any, server: Server) -> None:
     page.wait_for_function(
         "title => document.querySelector('.st-key-help-text h2').innerText === title", arg=title
     )
+
+
+def test_on_a_phone_help_is_searched_above_its_text(page: Any, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, f"{server.url}/help")
+    text, find = page.locator(".st-key-help-text"), page.locator(".st-key-help-words input")
+    text.locator("h2").first.wait_for()
+
+    def above(upper: Any, lower: Any) -> bool:
+        boxes = upper.bounding_box(), lower.bounding_box()
+        return boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
+
+    assert above(find, text)
+    assert above(text, page.locator(".st-key-help-contents a").first), "what was asked for comes first"
+    find.fill("uncertainty")
+    find.press("Enter")
+    hits = page.locator(".st-key-help-hits")
+    hits.locator("a").first.wait_for()
+    assert above(find, hits) and above(hits, text), "and what was found before that"

@@ -29,6 +29,17 @@ from workbench.cli.operands import print_table
         (["run", "--set", "a=1", "--set", "a=2"], "--set gives a twice."),
         (["run", "--pool-set", "noise=1"], "Pool 'digits' has no option 'noise'."),
         (
+            ["run", "--pool", "three-gaussians", "--pool-set", "noise=nan"],
+            "Pool 'three-gaussians' cannot be read so: 'noise' is 'nan': input should be a valid number.",
+        ),
+        (
+            ["run", "--pool", "three-gaussians", "--pool-set", "seed=-1"],
+            "Pool 'three-gaussians' cannot be read so: 'seed' is -1: input should be greater than or equal",
+        ),
+        (["log", "--count", "0"], "Invalid value for '--count'"),
+        (["log", "--count", "99999999999999999999"], "Invalid value for '--count'"),
+        (["audit", "x.csv", "--column", "a", "--count", "-1"], "Invalid value for '--count'"),
+        (
             ["run", "--budget", "-1"],
             "Invalid value for '--budget': Input should be greater than or equal to 0",
         ),

@@ -5,6 +5,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from workbench.cli.operands import Project, done, print_table, project_named
+from workbench.documents.checking import MOST_ITEMS
 from workbench.errors import InputError
 from workbench.reading import cut, listed
 
@@ -68,13 +69,11 @@ def audit_log(
     project: Annotated[
         str | None, Argument(help="Id or name, also of one that was deleted; all unless given.")
     ] = None,
-    count: Annotated[int, Option(help="So many of the last entries.")] = 100,
+    count: Annotated[int, Option(min=1, max=MOST_ITEMS, help="So many of the last entries.")] = 100,
 ) -> None:
     """The log of what people opened, exported, shared, deleted and uploaded, and when; newest first."""
     from workbench.store import Store
 
-    if count < 1:
-        raise InputError(f"--count must be at least 1; got {count}.")
     store = Store.open()
     if project is None:
         entries = store.audit.entries(most=count)

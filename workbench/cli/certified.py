@@ -57,7 +57,7 @@ def audit_file(
             help="Write the next checks to this CSV, to be filled in; give the command again to read it.",
         ),
     ] = None,
-    count: Annotated[int, Option(help="Checks a list has.")] = 100,
+    count: Annotated[int, Option(min=1, help="Checks a list has.")] = 100,
     truth: Annotated[
         str | None, Option(metavar="COLUMN", help="Answer from this column: a simulation.")
     ] = None,
@@ -105,7 +105,7 @@ def audit_file(
         ):
             print(path)
         return
-    _say_next(audit, checks, max(1, count), [file, record])
+    _say_next(audit, checks, count, [file, record])
     if checks is None or audit.hopeless:
         raise Exit(1)
 

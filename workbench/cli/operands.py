@@ -65,15 +65,15 @@ def pairs(texts: Iterable[str] | None, option: str) -> dict[str, str]:
     Raises:
         InputError: a text without two names.
     """
-    made = {}
+    names = {}
     for text in texts or ():
         name, _, to = text.partition("=")
         if not name or not to:
             raise InputError(f"{option} takes two names, such as {option} NAME=NAME; got {text!r}.")
-        if name in made:
+        if name in names:
             raise InputError(f"{option} gives {name} twice.")
-        made[name] = to
-    return made
+        names[name] = to
+    return names
 
 
 def parse_value(text: str) -> Any:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, cleandoc, signature
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -75,6 +76,38 @@ def checked_settings(schema: type, settings: Mapping[str, Any], what: str, wrong
     """
     model = checked(_model_of(schema), plain(settings), what, wrong=wrong, part="setting")
     return {name: getattr(model, name) for name in settings}
+
+
+def check_plain_options(target: Callable[..., Any], options: Mapping[str, Any], what: str) -> None:
+    """Refuse values of another kind where a type says that an option is a number, a text, or true or false.
+
+    Args:
+        target: a function or a dataclass, whose types have their limits.
+        options: name -> value, those of other types among them, which `target` checks itself.
+        what: as in `checked`.
+
+    Raises:
+        InputError: such a value; says which kind it should be.
+    """
+    schema = _plain_model_of(target)
+    values = {name: value for name, value in options.items() if name in schema.model_fields}
+    checked(schema, plain(values), what, wrong="cannot be read so", part="setting")
+
+
+@cache
+def _plain_model_of(target: Callable[..., Any]) -> type[BaseModel]:
+    """Schema of the options of a function or a dataclass that are a number, a text, or true or false."""
+    function = target.func if isinstance(target, partial) else target
+    limited = get_type_hints(function, include_extras=True)
+    kinds: dict[str, Any] = {
+        name: (limited[name], None)
+        for name, kind in get_type_hints(function).items()
+        if name != "return" and {*(get_args(kind) or (kind,))} <= {*_PLAIN_TYPES}
+    }
+    return create_model(function.__name__, __base__=Closed, **kinds)
+
+
+_PLAIN_TYPES = (int, float, str, bool, NoneType)
 
 
 def plain(settings: Mapping[str, Any]) -> dict[str, Any]:

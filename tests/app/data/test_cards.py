@@ -1,10 +1,12 @@
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from benchmarks.cards import HEIGHT, WIDTH, image_card, scatter_card
-from workbench.app.data.cards import picture
+from tests.app.pages import open_page
+from workbench.app.data.cards import face, picture
 from workbench.pools import POOLS
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -20,6 +22,28 @@ def test_every_pool_has_a_picture_that_is_small(name: str) -> None:
 @pytest.mark.parametrize("kind", ["table", "image", "text"])
 def test_a_pool_without_a_picture_has_its_kinds(kind: str) -> None:
     assert picture("never heard of", kind).name == f"kind-{kind}.svg"
+
+
+def test_a_card_says_what_a_pool_is_and_how_much_of_it_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    page = open_page("data")
+    cards = [element.proto.body for element in page.get("html")]
+    for entry in POOLS.values():
+        [card] = [card for card in cards if f'alt="Items of {entry.title}"' in card]
+        assert f">{entry.title}</p>" in card and entry.summary in card
+    [iris] = [card for card in cards if 'alt="Items of Iris"' in card]
+    assert "150\u00a0rows · 4\u00a0features · 3\u00a0classes" in iris, "a number stands with its noun"
+    assert [page.button(key=f"{act}-iris").label for act in ("start", "options")] == [
+        "Start labelling",
+        "Options",
+    ]
+
+
+def test_the_words_of_a_card_are_shown_as_they_are() -> None:
+    card = face("<b>", picture("iris", "table"), ("a & b", "c"))
+    assert "Items of &lt;b&gt;" in card and "a &amp; b<br>c" in card and "<b>" not in card
 
 
 def test_points_stay_on_the_card_and_images_draw_their_ink() -> None:

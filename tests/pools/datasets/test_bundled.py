@@ -78,6 +78,33 @@ def test_unknown_names_and_options_say_what_there_is():
         load_pool("iris", noise=1)
 
 
+@pytest.mark.parametrize(
+    ("name", "option", "value", "kind"),
+    [
+        ("three-gaussians", "noise", "nan", "number"),
+        ("three-gaussians", "noise", float("nan"), "finite number"),
+        ("three-gaussians", "noise", float("inf"), "finite number"),
+        ("three-gaussians", "noise", True, "number"),
+        ("three-gaussians", "n_items", "many", "integer"),
+        ("overlapping", "n_items", 99.5, "integer"),
+        ("overlapping", "n_classes", [3], "integer"),
+        ("overlapping", "overlap", "inf", "number"),
+        ("poker", "seed", float("nan"), "integer"),
+        ("rows.csv", "max_cells", "nan", "integer"),
+        ("rows.csv", "max_bytes", [1], "integer"),
+        ("rows.csv", "delimiter", 3, "string"),
+        ("rows.csv", "encoding", 3, "string"),
+        ("rows.npy", "max_bytes", "nan", "integer"),
+    ],
+)
+def test_an_option_of_another_kind_is_refused_in_a_sentence(name, option, value, kind, tmp_path):
+    np.save(tmp_path / "rows.npy", np.zeros((8, 2)))
+    (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n" * 8)
+    source = str(tmp_path / name) if "." in name else name
+    with pytest.raises(InputError, match=rf"cannot be read so: '{option}' is .*: input should be a.* {kind}"):
+        load_pool(source, **{option: value})
+
+
 def test_three_gaussians_probabilities_are_those_of_the_generator():
     pool = load_pool("three-gaussians", n_items=200_000, noise=0.5, seed=3)
     p = three_gaussians_probabilities(pool.features, 0.5)

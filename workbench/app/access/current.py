@@ -51,6 +51,12 @@ def project_id() -> str | None:
     return mirrored
 
 
+def in_address(**more: str) -> dict[str, str] | None:
+    """Parameters of an address of another page that keep the project in it; None for none."""
+    project = project_id()
+    return ({PARAMETER: project} if project else {}) | more or None
+
+
 def family_id() -> str | None:
     """The id that the open project is known by, whichever of its questions the pages show."""
     question = project_id()
@@ -149,8 +155,8 @@ def opened(project: str) -> Session:
         opening = _OPENING.setdefault(project, threading.Lock())
     with opening:
         with _LOCK:
-            for one in [id_ for id_, open_session in _OPEN.items() if open_session.log.outgrown]:
-                del _OPEN[one]  # the pool is opened again, as long as it is now
+            for outgrown in [id_ for id_, open_session in _OPEN.items() if open_session.log.outgrown]:
+                del _OPEN[outgrown]  # the pool is opened again, as long as it is now
             present = _OPEN.get(project)
             if present is not None:
                 _OPEN.move_to_end(project)
@@ -195,10 +201,10 @@ def page_run() -> Iterator[None]:
             yield
 
 
-def keep(made: Session) -> None:
+def keep(session: Session) -> None:
     """Remember a session that was just created, so that its pool is not loaded twice."""
     with _LOCK:
-        _keep(made)
+        _keep(session)
 
 
 def forget(project: str) -> None:

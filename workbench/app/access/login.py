@@ -72,18 +72,18 @@ class Person:
 # --------------------------------------------------------------------------- the file of secrets
 
 
-def file_of(given: Path | None) -> Path | None:
+def file_of(path: Path | None) -> Path | None:
     """The file of secrets that has a log-in in it; None where there is none.
 
     Args:
-        given: named by a person; else where Streamlit looks (`.streamlit/secrets.toml`, here or at home).
+        path: named by a person; else where Streamlit looks (`.streamlit/secrets.toml`, here or at home).
 
     Raises:
         InputError: a file that cannot be used for a log-in.
     """
-    if given is not None:
-        check(given)
-        return given
+    if path is not None:
+        check(path)
+        return path
     for place in (Path.home() / ".streamlit" / "secrets.toml", Path.cwd() / ".streamlit" / "secrets.toml"):
         if place.is_file() and "auth" in _document(place):
             check(place)

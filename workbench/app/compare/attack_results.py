@@ -264,9 +264,10 @@ def detection(view: View) -> None:
         drawn(
             figures.roc_curves(lines, areas=size, controls=(title_of(CONTROL),), height=420),
             "roc",
-            f"ROC curves of {detector} at strength {view.strength:.3g}, with the point of 5 % false alarms",
+            f"ROC curves of {detector} at strength {view.strength:.3g}, with the point of 5\u00a0% false "
+            "alarms",
         )
-        st.caption("Numbers are areas. Marks: the most that is found at no more than 5 % false alarms.")
+        st.caption("Numbers are areas. Marks: the most that is found at no more than 5\u00a0% false alarms.")
     with right:
         scores = np.concatenate([clean, attacked[a]])
         low, high = float(scores.min()), float(scores.max())
@@ -281,7 +282,7 @@ def detection(view: View) -> None:
             (high - low) / 200,
             format="%.3f",
             key=f"threshold-{view.outcome.spec.seed}-{view.k}-{a}-{s}-{successful}",
-            help="Begins where 5 % of the clean images are flagged.",
+            help="Begins where 5\u00a0% of the clean images are flagged.",
         )
         drawn(
             figures.score_histograms(clean, attacked[a], threshold, score=detector, height=270),

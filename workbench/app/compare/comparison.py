@@ -59,9 +59,9 @@ class Comparison:
         return f"{', '.join(self.spec.policies)} on {title_of_pool(self.spec.pools[0])}"
 
 
-def is_without(one: Comparison, other: Comparison) -> bool:
+def is_without(comparison: Comparison, other: Comparison) -> bool:
     """True if the other is the first's runs without the guess that they begin with."""
-    return bool(one.spec.guess) and replace(one.spec, guess=()) == other.spec
+    return bool(comparison.spec.guess) and replace(comparison.spec, guess=()) == other.spec
 
 
 def start_with(

@@ -20,75 +20,61 @@ if TYPE_CHECKING:
 _ROUND_HEIGHT = 480
 
 
-def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
+def rounds_again(record: comparison.Comparison, results: StudyResult) -> None:
+    """The rounds of a run whose models are fitted again: advice on when to stop, and one at a time."""
+    policies = [p for p in record.spec.policies if results.of(p)]
+    if policies:
+        widgets.folded("When to stop", "comparison-stop-box", _advice, record, results, policies)
+        widgets.folded("One round, looked at", "comparison-round-box", _one_round, record, results, policies)
+
+
+def _one_round(record: comparison.Comparison, results: StudyResult, policies: list[str]) -> None:
     """One slider for curve values, reliability and map of the same round."""
-    policies = [p for p in found.spec.policies if results.of(p)]
-    if not policies:
+    left, right = st.columns([1, 2], gap="medium")
+    policy = left.selectbox("Policy", policies, format_func=title_of, key="round-policy")
+    seed, rounds = min(results.of(policy).items())
+    if len(rounds) < 2:
         return
-    with st.expander("One round, looked at", key="comparison-round-box", on_change="rerun") as box:
-        if not box.open:
-            return
-        left, right = st.columns([1, 2], gap="medium")
-        policy = left.selectbox(
-            "Policy",
-            policies,
-            format_func=title_of,
-            key="round-policy",
-        )
-        seed, rounds = min(results.of(policy).items())
-        if len(rounds) < 2:
-            return
-        number = right.slider("Round", 0, len(rounds) - 1, len(rounds) - 1, key="round-number")
-        try:
-            model = comparison.round_model(found, policy, seed, int(number))
-        except InputError as error:
-            show_error(error)
-            return
-        row = rounds[int(number)]
-        st.caption(
-            f"Seed {seed}, {plural(row.n_labelled, 'label')}: error {percent(row.error)}, NLL {row.nll:.3f}, "
-            f"ECE {percent(row.ece)}. The model is fitted again on that round's labels."
-        )
-        fig = learning_curve(
-            comparison.curves(results, policies, "error"),
-            measure="Test error",
-            height=280,
-            marks=[("this round", float(row.n_labelled))],
-        )
-        downloads.figure(
-            fig,
-            "round-curve",
-            "Test error against the number of labels, this round marked",
-            f"curve-round-{number}",
-        )
-        _reliability_and_map(model, int(number))
+    number = right.slider("Round", 0, len(rounds) - 1, len(rounds) - 1, key="round-number")
+    try:
+        model = comparison.round_model(record, policy, seed, int(number))
+    except InputError as error:
+        show_error(error)
+        return
+    row = rounds[int(number)]
+    st.caption(
+        f"Seed {seed}, {plural(row.n_labelled, 'label')}: error {percent(row.error)}, NLL {row.nll:.3f}, "
+        f"ECE {percent(row.ece)}. The model is fitted again on that round's labels."
+    )
+    fig = learning_curve(
+        comparison.curves(results, policies, "error"),
+        measure="Test error",
+        height=280,
+        marks=[("this round", float(row.n_labelled))],
+    )
+    downloads.figure(
+        fig,
+        "round-curve",
+        "Test error against the number of labels, this round marked",
+        f"curve-round-{number}",
+    )
+    _reliability_and_map(model, int(number))
 
 
-def when_to_stop(found: comparison.Comparison, results: StudyResult) -> None:
+def _advice(record: comparison.Comparison, results: StudyResult, policies: list[str]) -> None:
     """The advice on when to stop, as it would have been during a run."""
-    policies = [p for p in found.spec.policies if results.of(p)]
-    if not policies:
+    left, right = st.columns([1, 2], gap="medium", vertical_alignment="bottom")
+    policy = left.selectbox("Policy", policies, format_func=title_of, key="stop-policy")
+    seed = min(results.of(policy))
+    right.caption(
+        f"Seed {seed}. Advice only: nothing here ends a run. The run's models are fitted again to see "
+        "what they predicted on a fixed sample of the pool."
+    )
+    job = comparison.advice(record, policy, seed)
+    if job.status != "done":
+        widgets.job_panel(job, "stop-advice", again=True)
         return
-    with st.expander("When to stop", key="comparison-stop-box", on_change="rerun") as box:
-        if not box.open:
-            return
-        left, right = st.columns([1, 2], gap="medium", vertical_alignment="bottom")
-        policy = left.selectbox(
-            "Policy",
-            policies,
-            format_func=title_of,
-            key="stop-policy",
-        )
-        seed = min(results.of(policy))
-        right.caption(
-            f"Seed {seed}. Advice only: nothing here ends a run. The run's models are fitted again to see "
-            "what they predicted on a fixed sample of the pool."
-        )
-        job = comparison.advice(found, policy, seed)
-        if job.status != "done":
-            widgets.job_panel(job, "stop-advice", again=True)
-            return
-        stopping.shown(*job.result)
+    stopping.shown(*job.result)
 
 
 def _reliability_and_map(model: Any, number: int) -> None:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from workbench.studies.statistics import Curves
 
 
-def named(one: comparison.Comparison) -> str:
+def named(record: comparison.Comparison) -> str:
     """A comparison in a few words: pool, model and what it begins with."""
-    title = comparison_sources.title_of_pool(one.spec.pools[0])
-    model = one.spec.classifiers[0]
+    title = comparison_sources.title_of_pool(record.spec.pools[0])
+    model = record.spec.classifiers[0]
     words = [title, model_title(model)]
-    if one.spec.guess:
-        words.append("with " + ", ".join(map(comparison_sources.guess_title, one.spec.guess)).lower())
+    if record.spec.guess:
+        words.append("with " + ", ".join(map(comparison_sources.guess_title, record.spec.guess)).lower())
     return " · ".join(words)
 
 

@@ -51,28 +51,27 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
 
 def of_project(session: Session) -> None:
     """An expander with the advice for a project; it is worked out when somebody asks."""
-    n = len(session.rounds)
-    if n < FEWEST_ROUNDS:
+    if len(session.rounds) >= FEWEST_ROUNDS:
+        widgets.folded("When to stop", "stop-box", _advice, session)
+
+
+def _advice(session: Session) -> None:
+    job, n = project_advice(session), len(session.rounds)
+    if job is None or job.status in ("cancelled", "failed") or (not job.active and job.about != n):
+        fits = min(n, MOST_ROUNDS)
+        st.caption(
+            f"It looks at what changed from fit to fit. {plural(fits, 'fit')} of the past are "
+            "made again for it, in the background. Advice only: nothing here stops anything."
+        )
+        st.button("Ask", key="ask-stop", on_click=ask, args=(session,))
+    if job is None:
         return
-    with st.expander("When to stop", key="stop-box", on_change="rerun") as box:
-        if not box.open:
-            return
-        job = project_advice(session)
-        if job is None or job.status in ("cancelled", "failed") or (not job.active and job.about != n):
-            fits = min(n, MOST_ROUNDS)
-            st.caption(
-                f"It looks at what changed from fit to fit. {plural(fits, 'fit')} of the past are "
-                "made again for it, in the background. Advice only: nothing here stops anything."
-            )
-            st.button("Ask", key="ask-stop", on_click=ask, args=(session,))
-        if job is None:
-            return
-        if job.status != "done":
-            widgets.job_panel(job, "stop-advice")
-            return
-        shown(*job.result, key="own-stop")
-        if session.model is not None:
-            frame.link("finish", "Finish with a guarantee", ":material/verified:")
+    if job.status != "done":
+        widgets.job_panel(job, "stop-advice")
+        return
+    shown(*job.result, key="own-stop")
+    if session.model is not None:
+        frame.link("finish", "Finish with a guarantee", ":material/verified:")
 
 
 def ask(session: Session) -> None:

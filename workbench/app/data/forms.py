@@ -277,7 +277,25 @@ def load(path: str, options: Mapping[str, Any]) -> Pool:
 # --------------------------------------------------------------------------- the start
 
 EXISTING = "existing-project"
+WAITING = "start-when-learnt"
+"""State: source, settings and options of a start that waits for its features, and what it takes besides."""
 NAMES = "names"
+
+
+def start_learnt() -> bool:
+    """Start what waits for its features; False while they are learnt, and the page shows how far they are."""
+    source, settings, options, more = st.session_state[WAITING]
+    try:
+        pool = pool_of(source, options)
+        if pool is None:
+            return False
+        st.session_state.pop(WAITING)
+        with st.status("Opening", expanded=True) as stages:
+            start(source, settings, options=options, stages=stages, pool=pool, **more)
+    except InputError as error:
+        st.session_state.pop(WAITING, None)
+        show_error(error)
+    return True
 
 
 def start(
@@ -293,7 +311,8 @@ def start(
 ) -> None:
     """Create a project, make it the current one and go to one of its pages.
 
-    Where there is a project on the same data already, nothing is made: the page asks which is meant.
+    Where there is a project on the same data already, nothing is made: the page asks which is meant. Features
+    that are learnt are learnt first: the run ends, and the next one shows how far they are (`start_learnt`).
 
     Args:
         source: a name or a path that `load_pool` knows.
@@ -312,6 +331,10 @@ def start(
     pool_options = dict(options or {})
     if not again and (project := existing(source, pool_options)):
         st.session_state[EXISTING] = (project, source, chosen, pool_options, then, page)
+        st.rerun()
+    if pool is None and learns(pool_options):
+        more = {"again": again, "then": then, "page": page}
+        st.session_state[WAITING] = source, chosen, pool_options, more
         st.rerun()
 
     def now(words: str) -> None:
@@ -354,7 +377,7 @@ def start(
     current.keep(session)
     current.choose(session.id)
     then()
-    st.switch_page(frame.page(page), query_params={current.PARAMETER: session.id})
+    frame.go(page)
 
 
 def _unused(name: str | None) -> str | None:

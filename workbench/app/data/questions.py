@@ -69,13 +69,13 @@ def chosen(key: str, report: TableReport | None = None) -> tuple[Any, ...]:
     return (*(f"column:{name}" for name in columns), *questions)
 
 
-def columns_of(asked: Sequence[Any]) -> list[str]:
+def columns_of(questions: Sequence[Any]) -> list[str]:
     """Names of the columns among questions that were chosen."""
-    if not asked:
+    if not questions:
         return []
     from workbench.sessions.questions import columns_in
 
-    return columns_in(asked)
+    return columns_in(questions)
 
 
 def candidates(report: TableReport | None) -> list[str]:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from workbench.pools.tables.report import TableReport
 
 PLACE, OPENING = "brought", "bundle-opening"
-_WANTED = "start-own-wanted"  # a start before its features were learnt
 INPUTS = "brought-inputs"  # what was typed and chosen when a table began to be read again
 MARKS = {
     "error": ("error", "red"),
@@ -120,7 +119,7 @@ def bring(path: str) -> None:
 
 def leave() -> None:
     """Forget what was brought."""
-    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, INPUTS, _WANTED):
+    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, INPUTS, forms.WAITING):
         st.session_state.pop(name, None)
 
 
@@ -190,7 +189,7 @@ def bundle(path: str) -> None:
         auditing.record("made", project[0], project[1], "from a bundle")
         leave()
         current.choose(project[0])
-        st.switch_page(frame.page("label"), query_params={current.PARAMETER: project[0]})
+        frame.go("label")
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -206,20 +205,20 @@ def table(path: str, file: File) -> None:
         head = st.container()
         options["columns"] = editor(report, path)
         report = looked_at(path, options)
-        asked = questions.chosen("own-further", report)
-        if columns := questions.columns_of(asked):
+        further_questions = questions.chosen("own-further", report)
+        if columns := questions.columns_of(further_questions):
             options["columns"] = {**options["columns"], **{name: {"use": "leave out"} for name in columns}}
             report = looked_at(path, options)
         with head:
             summary(report)
         guesses = guessed_columns(report)
     else:
-        guesses, asked = [], questions.chosen("own-further")
+        guesses, further_questions = [], questions.chosen("own-further")
     problems(report, options)
     begins = st.container()  # what starts stands above what is only said: it does not move as that comes
     notes(report)
     with begins:
-        begin(path, file, report, options, guesses, asked)
+        begin(path, file, report, options, guesses, further_questions)
 
 
 def begin(
@@ -228,7 +227,7 @@ def begin(
     report: TableReport,
     options: dict[str, Any],
     guesses: Sequence[str],
-    asked: Sequence[Any] | None,
+    further_questions: Sequence[Any] | None,
 ) -> None:
     """The choices about a table that are left, and the start."""
     widgets.held(own_encoder=widgets.CHECKBOX, own_vectors=widgets.CHECKBOX)
@@ -263,7 +262,7 @@ def begin(
         path,
         options,
         guesses=guesses,
-        asked=asked,
+        further_questions=further_questions,
         votes=report.votes,
         called=next((c.name for c in report.columns if c.use and c.use.use == "class"), ""),
     )
@@ -505,7 +504,7 @@ def start(
     options: dict[str, Any],
     pool: Pool | None = None,
     guesses: Sequence[str] = (),
-    asked: Sequence[Any] | None = None,
+    further_questions: Sequence[Any] | None = None,
     called: str = "",
     votes: tuple[str, str, str] | None = None,
 ) -> None:
@@ -513,25 +512,17 @@ def start(
     from workbench.guesses import names_speak
 
     then = partial(_begun, path, votes, options)
-    if _WANTED in st.session_state and st.session_state[_WANTED][2:] == (path, options):
-        # started before its features were learnt: the page shows how far they are, and then goes on
-        try:
-            pool = forms.pool_of(path, options)
-            if pool is None:
-                return
-            project_settings, page, *_ = st.session_state.pop(_WANTED)
-            forms.start(path, project_settings, options=options, pool=pool, then=then, page=page)
-        except InputError as error:
-            st.session_state.pop(_WANTED, None)
-            show_error(error)
+    source, _, waiting_options, _ = st.session_state.get(forms.WAITING, (None,) * 4)
+    if (source, waiting_options) == (path, options):
+        forms.start_learnt()
         return
-    if asked is None:
+    if further_questions is None:
         try:
-            asked = questions.chosen("own-further")
+            further_questions = questions.chosen("own-further")
         except InputError as error:
             show_error(error)
             return
-    typed = typed_classes(example, bool(asked), bool(guesses)) if ask_classes else ""
+    typed = typed_classes(example, bool(further_questions), bool(guesses)) if ask_classes else ""
     of_vectors = kind != "text" and pool is not None and names_speak(pool)
     uses_names = (kind == "text" or of_vectors) and begins_with_names(of_vectors)
     with st.expander("Model, policy and seed", icon=":material/tune:", key="own-settings"):
@@ -555,15 +546,12 @@ def start(
             by_names = uses_names and (of_vectors or speaking(classes, path, options))
             sources = [*guesses, *(["names"] if by_names else [])]
             values: dict[str, Any] = {"classes": classes, "guess": guesses_for(settings.classifier, sources)}
-            if asked:
+            if further_questions:
                 # the question about the data's own classes stands before those that were chosen beside it
                 has_own = not ask_classes or classes or guesses
                 own_question = [(called or LABEL, list(classes or ()))] if has_own else []
-                values |= {"classes": None, "questions": (*own_question, *asked)}
+                values |= {"classes": None, "questions": (*own_question, *further_questions)}
             project_settings = settings.model_copy(update=values)
-            if pool is None and forms.learns(options):
-                st.session_state[_WANTED] = (project_settings, page, path, options)
-                st.rerun()
             with st.status("Opening", expanded=True) as stages:
                 forms.start(
                     path, project_settings, options=options, stages=stages, pool=pool, then=then, page=page
@@ -583,20 +571,20 @@ def _begun(path: str, votes: tuple[str, str, str] | None, options: Mapping[str, 
     leave()
 
 
-def typed_classes(example: str, asked: bool, guesses: bool) -> str:
+def typed_classes(example: str, has_questions: bool, has_guesses: bool) -> str:
     """The names of the classes, as they were typed."""
     typed = st.text_area(
         "Classes, one a line",
         key="typed-classes",
         placeholder="Left empty: those that the guess names"
-        if guesses
+        if has_guesses
         else "Left empty: only the questions above are asked"
-        if asked
+        if has_questions
         else example,
         height=120,
         max_chars=20_000,
         help="May stay empty: classes can be named while labelling, and more can be added then."
-        + (" Left empty, they are those that the guess names." if guesses else ""),
+        + (" Left empty, they are those that the guess names." if has_guesses else ""),
     )
     with suppress(InputError):  # what is wrong with them is said at the start
         chips(dict.fromkeys(forms.class_names(typed)))

@@ -84,7 +84,9 @@ def card(sessions: Sequence[Session], of: ItemAsk, picture: str) -> dict[str, An
     if len(sessions) == 1:
         document["twins"] = len(session.queue.twins(ask.item))
         return document | _opinion(session, ask, picture) | {"questions": [{"name": name}]}
-    document["questions"] = [{"name": n} | _guess(by_name[n], one) for n, one in of.asks.items()]
+    document["questions"] = [
+        {"name": n} | _guess(by_name[n], question_ask) for n, question_ask in of.asks.items()
+    ]
     if any("guess" in about for about in document["questions"]):
         for about in document["questions"]:
             if by_name[about["name"]].model is None:

@@ -7,7 +7,7 @@ const figure = (tag, attributes = {}, ...children) => {
   return node;
 };
 
-const share = (x, digits = 1) => `${Number((100 * x).toFixed(100 * x >= 10 ? 0 : digits))} %`;
+const share = (x, digits = 1) => `${Number((100 * x).toFixed(100 * x >= 10 ? 0 : digits))}\u00a0%`;
 
 // "41 checks, 0 called wrong; 44 to 90 to go"
 const checksSaid = (c) => {

@@ -135,14 +135,14 @@ def mount(
         figures: whether the page will draw some below.
     """
     mode = CHECK_MODE if checks else EVERY if every else ""
-    asked, commands = questions.Desk.of(session, {"mode": mode}).asked()
+    documents, commands = questions.Desk.of(session, {"mode": mode}).asked()
     data = _common(session) | {
         "cookie": PERSON_COOKIE,
         "ahead": AHEAD,
         "question": questions.words(session) if every else questions.question(session),
         "mode": mode,
-        "asked": asked,
-        "classes": [] if every else asked[0]["classes"],
+        "asked": documents,
+        "classes": [] if every else documents[0]["classes"],
         "commands": commands,
         "several": on_mode is not None,
         # what the browser fetches while the first item is looked at

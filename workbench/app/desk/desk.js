@@ -363,7 +363,7 @@ class Desk extends Speaker {
         bars.append(
           make("span", { class: "name", title: name }, ...broken(name)),
           make("span", { class: "track" }, bar),
-          make("span", { class: "p", textContent: card.early ? "" : `${Math.round(100 * p)} %` }),
+          make("span", { class: "p", textContent: card.early ? "" : `${Math.round(100 * p)}\u00a0%` }),
         );
       }
       this.aside.append(make("h3", { textContent: card.early ? "A first guess" : "The model's guess" }), bars);
@@ -527,7 +527,7 @@ class Desk extends Speaker {
   mark(said) {
     if (said.new) return make("span", { class: "doubt", title: "The model of this question has not learnt yet", textContent: "no guess yet" });
     const [[name, p]] = said.guess;
-    return make("span", { class: "doubt", title: `The model is unsure: ${name} ${Math.round(100 * p)} %`, textContent: "unsure" });
+    return make("span", { class: "doubt", title: `The model is unsure: ${name} ${Math.round(100 * p)}\u00a0%`, textContent: "unsure" });
   }
 
   // what stands for an item: what was pressed or said before, else the model's guess, else no

@@ -8,14 +8,15 @@ done in, so that what waited in a browser is never taken for somebody else's.
 from __future__ import annotations
 
 import logging
-import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
 
 from workbench.app.access import current
 from workbench.app.words import acts
+from workbench.documents.checking import Closed, Document, Item
 from workbench.errors import InputError
 from workbench.reading import cut, valid_text
 from workbench.sessions import Session
@@ -32,126 +33,104 @@ MOST_ITEMS = 500
 LONGEST_NOTE = 2000
 _LONGEST = 4000  # of names and of what was searched for
 _DAY = 86_400_000.0  # milliseconds: longer than that nobody looks at an item
-_ID = re.compile(rf"[A-Za-z0-9._:-]{{1,{MAX_ID}}}")
-_UNSAID: Any = object()
+M = TypeVar("M", bound=BaseModel)
 
 
-class _WrongError(Exception):
-    """Type of a field."""
+def _valid(value: Any) -> Any:
+    return valid_text(value) if isinstance(value, str) else value
 
 
-_Check = Callable[[Any], Any]
+def _is_whole(name: str) -> str:
+    if valid_text(name) != name:
+        raise ValueError("it has characters that are none")
+    return name
 
 
-def _field(words: str, test: Callable[[Any], bool], kept: _Check = lambda value: value) -> _Check:
-    """A check of a field.
-
-    Args:
-        words: its type, for who sent another one.
-        test: tells whether a value is of it.
-        kept: gives what is kept of a value.
-    """
-
-    def check(value: Any) -> Any:
-        if not test(value):
-            raise _WrongError(words)
-        return kept(value)
-
-    return check
-
-
-def _whole(words: str, end: int) -> _Check:
-    # JSON's true is no number, and 7.0, "7" or -5 is no item of a page's
-    return _field(
-        f"{words}: a whole number, 0 or more", lambda value: type(value) is int and 0 <= value < end
-    )
-
-
-def _text(most: int, *, least: int = 0) -> _Check:
+def _text(most: int, *, least: int = 0) -> Any:
     words = f"a text of {least} to {most:,} characters"
     # what a person wrote is kept, whatever stands in it
-    return _field(words, lambda value: isinstance(value, str) and least <= len(value) <= most, valid_text)
+    return Annotated[
+        str, BeforeValidator(_valid), Field(min_length=least, max_length=most, description=words)
+    ]
 
 
-_id = _field(
-    f"an id of 1 to {MAX_ID} letters, digits, dots, colons and dashes",
-    lambda value: isinstance(value, str) and _ID.fullmatch(value) is not None,
-)
-_item = _whole("the number of an item", 2**53)
-_version = _whole("a version of the instructions", 2**31)
-_on = _field("true or false", lambda value: isinstance(value, bool))
-_mode = _field(f"{EVERY!r}, where all questions are asked", lambda value: value == EVERY)
+def _list(of: Any, most: int, words: str, *, least: int = 0) -> Any:
+    words = f"a list of {least} to {most} {words}"
+    return Annotated[list[of], Field(min_length=least, max_length=most, description=words)]
 
 
-def _id_or_none(value: Any) -> str:
-    return "" if value is None or value == "" else _id(value)
+_LETTERS = "[A-Za-z0-9._:-]"
+_ID_WORDS = f"an id of 1 to {MAX_ID} letters, digits, dots, colons and dashes"
+# the words of a field, for who sent something else
+Id = Annotated[str, Field(pattern=f"^{_LETTERS}{{1,{MAX_ID}}}$", description=_ID_WORDS)]
+IdOrNone = Annotated[
+    str,
+    BeforeValidator(lambda value: "" if value is None else value),
+    Field(pattern=f"^{_LETTERS}{{0,{MAX_ID}}}$", description=_ID_WORDS),
+]
+# JSON's true is no number, and 7.0, "7" or -5 is no item of a page's
+Number = Annotated[int, Field(ge=0, lt=2**53, description="a whole number, 0 or more")]
+Milliseconds = Annotated[float | None, Field(ge=0, lt=2**53, description="milliseconds: a number, 0 or more")]
+ClassName = Annotated[
+    str,
+    AfterValidator(_is_whole),
+    Field(max_length=_LONGEST, description=f"the name of a class: a text of up to {_LONGEST:,} characters"),
+]
+Answers = Annotated[
+    dict[ClassName, ClassName | None],
+    Field(
+        max_length=MOST_QUESTIONS,
+        description=f"up to {MOST_QUESTIONS} questions, each with the name of a class or null",
+    ),
+]
+_EVERY_MODE = Annotated[Literal["every"], Field(description=f"{EVERY!r}, where all questions are asked")]
+Switch = Annotated[bool, Field(description="true or false")]
+_ITEMS = _list(Number, MOST_ITEMS, "numbers of items", least=1)
+_ADDS = _list(ClassName, MOST_QUESTIONS, "names of questions")
+_ASK: dict[str, Any] = {"ask": IdOrNone, "item": Number, "ms": Milliseconds}
+_COMMON: dict[str, Any] = {"op": Id, "kind": str, "time": _text(40), "person": Any, "project": Any}
+_OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip", "adds", "question", "mode"})
 
 
-def _milliseconds(value: Any) -> float | None:
-    if value is None:
-        return None
-    if type(value) not in (int, float) or not 0 <= value < 2**53 or not math.isfinite(value):
-        raise _WrongError("milliseconds: a number, 0 or more")
-    return round(min(float(value), _DAY) / 1000.0, 3)
+def _kind(name: str, **fields: Any) -> type[BaseModel]:
+    """The shape of a kind of operation."""
+    schema: dict[str, Any] = {
+        field: (kind, None if field in _OPTIONAL else ...) for field, kind in (_COMMON | fields).items()
+    }
+    return create_model(name, __base__=Closed, **schema)
 
 
-def _name(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        raise _WrongError(f"the name of a class: a text of up to {_LONGEST:,} characters")
-    if valid_text(value) != value:
-        raise _WrongError("the name of a class, of whole characters")
-    return value
-
-
-def _answers(value: Any) -> dict[str, str | None]:
-    if not isinstance(value, dict) or len(value) > MOST_QUESTIONS:
-        raise _WrongError(f"up to {MOST_QUESTIONS} questions, each with the name of a class or null")
-    return {_name(name): None if answer is None else _name(answer) for name, answer in value.items()}
-
-
-def _list(of: _Check, most: int, *, least: int = 0) -> _Check:
-    def check(value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list) or not least <= len(value) <= most:
-            raise _WrongError(f"a list of {least} to {most}")
-        try:
-            return tuple(of(element) for element in value)
-        except _WrongError as wrong:
-            raise _WrongError(f"a list, each of it {wrong}") from None
-
-    return check
-
-
-_ASK: dict[str, _Check] = {"ask": _id_or_none, "item": _item, "ms": _milliseconds}
-_COMMON: dict[str, _Check] = {"op": _id, "kind": str, "time": _text(40), "person": str, "project": str}
-_KINDS: dict[str, dict[str, _Check]] = {
-    "label": {**_ASK, "class": _name, "new": _on, "shown": _on},
-    "skip": _ASK,
-    "unsure": _ASK,
-    "flag": {"item": _item, "on": _on},
-    "note": {"item": _item, "text": _text(LONGEST_NOTE, least=1)},
-    "correct": {"item": _item, "class": _name, "new": _on},
-    "relabel": {"items": _list(_item, MOST_ITEMS, least=1), "class": _name, "question": _name},
-    "choose": {"items": _list(_item, MOST_ITEMS, least=1), "class": _name},
-    "twins": {"item": _item, "class": _name},
-    "clear": {"items": _list(_item, MOST_ITEMS, least=1), "question": _name},
-    "want": {"items": _list(_item, MOST_ITEMS, least=1), "text": _text(_LONGEST), "mode": _mode},
-    "grid": {
-        "class": _name,
-        "asks": _list(_id, MOST_IN_GRID, least=1),
-        "rejected": _list(_id, MOST_IN_GRID),
-        "question": _name,
-    },
-    "read": {"version": _version},
-    "example": {"item": _item, "class": _name, "on": _on},
-    "undo": {"target": _id_or_none},
-    "redo": {"target": _id_or_none},
-    "requeue": {},
-    "answers": {**_ASK, "answers": _answers, "skip": _on, "adds": _list(_name, MOST_QUESTIONS)},
-    "amend": {"item": _item, "answers": _answers, "adds": _list(_name, MOST_QUESTIONS)},
+_KINDS = {
+    kind: _kind(kind, **fields)
+    for kind, fields in {
+        "label": _ASK | {"class": ClassName, "new": Switch, "shown": Switch},
+        "skip": _ASK,
+        "unsure": _ASK,
+        "flag": {"item": Number, "on": Switch},
+        "note": {"item": Number, "text": _text(LONGEST_NOTE, least=1)},
+        "correct": {"item": Number, "class": ClassName, "new": Switch},
+        "relabel": {"items": _ITEMS, "class": ClassName, "question": ClassName},
+        "choose": {"items": _ITEMS, "class": ClassName},
+        "twins": {"item": Number, "class": ClassName},
+        "clear": {"items": _ITEMS, "question": ClassName},
+        "want": {"items": _ITEMS, "text": _text(_LONGEST), "mode": _EVERY_MODE},
+        "grid": {
+            "class": ClassName,
+            "asks": _list(Id, MOST_IN_GRID, "ids", least=1),
+            "rejected": _list(Id, MOST_IN_GRID, "ids"),
+            "question": ClassName,
+        },
+        "read": {"version": Item},
+        "example": {"item": Number, "class": ClassName, "on": Switch},
+        "undo": {"target": IdOrNone},
+        "redo": {"target": IdOrNone},
+        "requeue": {},
+        "answers": _ASK | {"answers": Answers, "skip": Switch, "adds": _ADDS},
+        "amend": {"item": Number, "answers": Answers, "adds": _ADDS},
+    }.items()
 }
 _OF_OPERATION = {"op": "id", "class": "label", "target": "takes"}
 """Field -> that of an `Operation`, where it is another."""
-_OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip", "adds", "question", "mode"})
 
 
 def checked(document: Any, person: str, project: str) -> Operation:
@@ -172,79 +151,69 @@ def checked(document: Any, person: str, project: str) -> Operation:
     if not isinstance(document, Mapping):
         raise InputError("An operation is an object with the fields op, kind, person and project.")
     kind = document.get("kind")
-    fields = _KINDS.get(kind) if isinstance(kind, str) else None
-    if not isinstance(kind, str) or fields is None:
+    schema = _KINDS.get(kind) if isinstance(kind, str) else None
+    if schema is None:
         raise InputError(f"The field kind must be one of {', '.join(_KINDS)}; got {_shown(kind)}.")
-    checks = _COMMON | fields
-    strange = [name for name in document if name not in checks]
-    if strange:
-        raise InputError(f"The field {_shown(strange[0])} is none of a {kind!r}.")
-    values: dict[str, Any] = {}
-    for name, check in checks.items():
-        value = document.get(name, _UNSAID)
-        if value is _UNSAID:
-            if name not in _OPTIONAL:
-                raise InputError(f"The field {name} of a {kind!r} is missing.")
-            continue
-        if check is str:
-            continue
-        try:
-            values[name] = check(value)
-        except _WrongError as wrong:
-            raise InputError(f"The field {name} must be {wrong}; got {_shown(value)}.") from None
+    model = shaped(schema, document, f" of a {kind!r}")
     if document["person"] != person:
         who = _shown(document["person"])
         raise InputError(f"This was done by {who}, and {person} sends it: it is stored for nobody else.")
     if document["project"] != project:
         raise InputError("The field project names another project: this was not done here.")
-    seconds, shown = values.pop("ms", None), values.pop("shown", None)
+    values: dict[str, Any] = {
+        name: getattr(model, name) for name in model.model_fields_set - {"time", "person", "project"}
+    }
+    milliseconds, shown = values.pop("ms", None), values.pop("shown", None)
     more: dict[str, Any] = {"source": "grid" if kind == "grid" else "desk"}
-    if seconds is not None:
-        more["seconds"] = seconds
+    if milliseconds is not None:
+        more["seconds"] = round(min(milliseconds, _DAY) / 1000.0, 3)
     if shown is not None:
         more["guess_shown"] = shown
     if values.pop("skip", False):
         values["text"] = SKIPPED
     elif kind == "choose":
         values["text"] = "map"
-    values["every"] = values.pop("mode", "") == EVERY
-    values.pop("time", None)
-    of_operation = {_OF_OPERATION.get(name, name): value for name, value in values.items()}
-    return Operation(kind="confirm" if kind == "grid" else kind, more=more, **of_operation)
+    values |= {"every": "mode" in values, "kind": "confirm" if kind == "grid" else kind}
+    values.pop("mode", None)
+    of_operation: dict[str, Any] = {
+        _OF_OPERATION.get(name, name): tuple(value) if isinstance(value, list) else value
+        for name, value in values.items()
+    }
+    return Operation(more=more, **of_operation)
 
 
-def field(body: Mapping[str, Any], name: str, *, most: int, default: int | None = None) -> int:
-    """A whole number of a request.
+class DeskRequest(Document):
+    """Numbers and lists of a request; what else is in it is looked at where it is used."""
+
+    ops: Annotated[list[Any], Field(default_factory=list, description="a list of operations")]
+    have: Annotated[list[Id], Field(default_factory=list, description="a list of ids of questions")]
+    want: Number = 0
+    n: Number = 24
+    item: Number = -1
+
+
+def shaped(schema: type[M], document: Mapping[str, Any], of: str = "") -> M:
+    """What a browser sent, as its schema has it.
 
     Args:
-        body: of the request.
-        name: of the field.
-        most: larger ones are this.
-        default: where it is missing.
+        schema: each of its fields says in words what it takes.
+        document: as it came out of JSON.
+        of: words behind the name of a field that is missing or strange, for messages.
 
     Raises:
-        InputError: it is none, by the field's name.
+        InputError: what it lacks, has too much of or has wrong, by the field's name.
     """
-    value = body.get(name, default)
     try:
-        return min(_item(value), most)
-    except _WrongError:
-        raise InputError(
-            f"The field {name} must be a whole number, 0 or more; got {_shown(value)}."
-        ) from None
-
-
-def ids(body: Mapping[str, Any], name: str, *, most: int) -> list[str]:
-    """Ids of questions in a request; at most so many of them.
-
-    Raises:
-        InputError: something else than a list of ids, by the field's name.
-    """
-    value = body.get(name, [])
-    try:
-        return list(_list(_id, 1 << 20)(value))[:most]
-    except _WrongError as wrong:
-        raise InputError(f"The field {name} must be {wrong}; got {_shown(value)}.") from None
+        return schema.model_validate(document)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False)[0]
+    name = str(problem["loc"][0])
+    if problem["type"] == "missing":
+        raise InputError(f"The field {name}{of} is missing.")
+    if problem["type"] == "extra_forbidden":
+        raise InputError(f"The field {_shown(name)} is none{of}.")
+    words = schema.model_fields[name].description or "what the page sends"
+    raise InputError(f"The field {name} must be {words}; got {_shown(document[name])}.")
 
 
 def named(document: Any) -> Any:

@@ -212,7 +212,7 @@ const faces = {
         const filled = make("span");
         filled.style.width = `${Math.round(100 * place)}%`;
         bar.append(filled);
-        bar.title = `larger than ${Math.round(100 * place)} % of all items`;
+        bar.title = `larger than ${Math.round(100 * place)}\u00a0% of all items`;
       }
       body.append(make("tr", {}, make("th", { scope: "row", title: name }, ...broken(name)), value === "" ? make("td", {}, make("span", { class: "nothing", textContent: "empty" })) : make("td", { dir: "auto", textContent: value }), bar));
     }

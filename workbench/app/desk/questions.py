@@ -189,7 +189,7 @@ class Desk:
             else:
                 classes, _ = class_keys(question)
                 keys = [*of_classes, *[""] * len(classes)][: len(classes)]
-                about["classes"] = [one | {"key": key} for one, key in zip(classes, keys, strict=True)]
+                about["classes"] = [entry | {"key": key} for entry, key in zip(classes, keys, strict=True)]
             documents.append(about)
         commands = all_keys.commands if all_keys.classes else {**COMMANDS, **all_keys.commands}
         return documents, dict(commands)
@@ -320,8 +320,8 @@ class Desk:
         ]
         of, group = (matches or groups)[0]
         alternatives = [
-            {"question": session.question_name, "class": one.name, "n": one.n_items}
-            for session, one in groups[:MOST_GRIDS]
+            {"question": session.question_name, "class": group.name, "n": group.n_items}
+            for session, group in groups[:MOST_GRIDS]
         ]
         is_switch = of.project.kind == YES_NO
         return of, group.name, {"question": of.question_name, "switch": is_switch, "others": alternatives}

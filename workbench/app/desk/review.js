@@ -118,11 +118,11 @@ class Gallery extends Speaker {
     const card = this.cards[place];
     const tile = this.tiles[place];
     const words = { label: card.class, skip: "skipped", unsure: "unsure" }[card.kind] || "not labelled";
-    const sure = card.sure ? ` ${Math.round(100 * card.sure)} %` : "";
+    const sure = card.sure ? ` ${Math.round(100 * card.sure)}\u00a0%` : "";
     const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}` }, "model: ", ...broken(card.says), sure) : null;
     const people = (card.said || []).map((one) => make("span", { class: "says", dir: "auto", textContent: one }));
     const marks = [card.question, card.changed ? "changed" : "", card.kept ? "kept" : "", card.flag ? ["flagged", card.reason].filter(Boolean).join(": ") : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
-    const more = [card.who, card.why && `asked: ${card.why}`, card.note, card.says && `the model says ${card.says}${sure}`, card.chance !== null && card.chance !== undefined ? `chance that the label is right: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
+    const more = [card.who, card.why && `asked: ${card.why}`, card.note, card.says && `the model says ${card.says}${sure}`, card.chance !== null && card.chance !== undefined ? `chance that the label is right: ${Math.round(100 * card.chance)}\u00a0%` : ""].filter(Boolean);
     tile.title = [card.id, ...more].join("\n");
     tile.replaceChildren(
       make("span", { class: "face" }, card.node || (card.node = faceOf(card.face))),

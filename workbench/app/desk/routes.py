@@ -13,7 +13,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from workbench.app.desk import cards, finding, instruction_sheet, operations, questions, requests, tokens
-from workbench.app.desk.operations import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
+from workbench.app.desk.operations import (
+    MOST_CARDS,
+    MOST_OPERATIONS,
+    DeskRequest,
+    keep_fitting,
+    perform,
+    session_of,
+)
 from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -102,11 +109,8 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     session = session_of(project, person)
     desk = questions.Desk.of(session, body)
-    have = operations.ids(body, "have", most=4 * MOST_CARDS)
-    want = operations.field(body, "want", most=MOST_CARDS, default=0)
-    ops = body.get("ops", [])
-    if not isinstance(ops, list):
-        raise InputError("The field ops must be a list of operations.")
+    lists = operations.shaped(DeskRequest, body)
+    have, want = lists.have[: 4 * MOST_CARDS], min(lists.want, MOST_CARDS)
 
     def is_newer(number: int | None) -> bool:
         """True if there is another model than that of the browser's cards."""
@@ -115,7 +119,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     screen, turned = str(body.get("screen") or ""), bool(body.get("turned"))
     with session.log.snapshot():
         acks: list[dict[str, Any]] = []
-        ops = ops[:MOST_OPERATIONS]
+        ops = lists.ops[:MOST_OPERATIONS]
 
         def exchange() -> tuple[list[dict[str, Any]], questions.Given, int | None]:
             # the model is looked at here, where the project is read once
@@ -128,24 +132,24 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             acks += session.log.together(partial(perform, session, before, check=desk.checking))
         # a page that only looks again writes nothing, and waits for nobody who does; checks take time
         writes = not desk.checking and (ops or want or is_newer(desk.number))
-        last, given, number = session.log.together(exchange) if writes else exchange()
+        last, reply, number = session.log.together(exchange) if writes else exchange()
         picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
-        asks = {questions.first_of(ask): ask for ask in given.asks}
-        known = set(given.known)
+        asks = {questions.first_of(ask): ask for ask in reply.asks}
+        known = set(reply.known)
         queue = [cards.card(desk.sessions, ask, picture) for name, ask in asks.items() if name not in known]
-        numbers = desk.numbers(number, given.checks) | instruction_sheet.numbers(session)
+        numbers = desk.numbers(number, reply.checks) | instruction_sheet.numbers(session)
         alone = len(desk.sessions) == 1 and not desk.checking
         plane = cards.plane(session) if alone and (number is None or is_newer(number)) else None
-        asked, commands = desk.asked()
+        documents, commands = desk.asked()
     return {
         "plane": plane,
         "acks": [*acks, *last],
         "queue": queue,
-        "gone": given.gone,
-        "released": given.released,
+        "gone": reply.gone,
+        "released": reply.released,
         "first": next(iter(asks), None),
         "numbers": numbers,
-        "asked": asked,
+        "asked": documents,
         "commands": commands,
     }
 
@@ -172,7 +176,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     session = session_of(project, person)
     desk = questions.Desk.of(session, body)
-    n = operations.field(body, "n", most=MOST_SHOWN, default=24)
+    n = min(operations.shaped(DeskRequest, body).n, MOST_SHOWN)
     picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
     if body.get("kind") == "seen":
         return cards.model_input(session.pool, _item(session, body))
@@ -205,9 +209,8 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     desk = questions.Desk.of(session_of(project, person), body)
     session, name, about = desk.grid(body.get("question"), body.get("class"))
-    asks = session.predictions.grid(
-        name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24)
-    )
+    n = min(operations.shaped(DeskRequest, body).n, operations.MOST_IN_GRID)
+    asks = session.predictions.grid(name, n)
     picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
     items = [
         {
@@ -240,7 +243,7 @@ def instructions(project: str, person: str, body: Mapping[str, Any], token: str)
 
 
 def _item(session: Session, body: Mapping[str, Any]) -> int:
-    item = operations.field(body, "item", most=2**53)
-    if item >= len(session.pool):
+    item = operations.shaped(DeskRequest, body).item
+    if not 0 <= item < len(session.pool):
         raise InputError(f"There is no item {item}; the pool has {len(session.pool)}.")
     return item

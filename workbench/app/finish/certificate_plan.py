@@ -76,8 +76,8 @@ def _expected(session: Session, of: str) -> tuple[str, str]:
         return value, f"Too few to tell: {session.predictions.verdict.between}."
     return (
         f"{percent(rate.error)} ({percent(rate.low)} to {percent(rate.high)})",
-        f"95 % interval {percent(rate.low)} to {percent(rate.high)}, on {rate.where}; a forecast for the "
-        "labels that are left, and no promise.",
+        f"95\u00a0% interval {percent(rate.low)} to {percent(rate.high)}, on {rate.where}; a forecast for "
+        "the labels that are left, and no promise.",
     )
 
 

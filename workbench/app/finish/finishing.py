@@ -122,7 +122,7 @@ def ask_about(session: Session, items: list[int], how: str) -> None:
     """Have the person asked about items, at the desk."""
     with refused():
         session.items.want(items, how)
-        st.switch_page(frame.page("label"))
+        frame.go("label")
 
 
 def mend(session: Session, of: str) -> None:

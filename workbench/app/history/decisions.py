@@ -184,14 +184,14 @@ def opinions_of(session: Session, model: FittedModel, job: Job) -> dict[int, Opi
 
 
 def tiles(
-    pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion], picture: str
+    pool: Pool, rows: Sequence[Decision], opinions_by_item: Mapping[int, Opinion], picture: str
 ) -> list[dict[str, Any]]:
     """The decisions as tiles of the gallery.
 
     Args:
         pool: they are about.
         rows: in the order in which they are shown.
-        found: of `opinions`.
+        opinions_by_item: of `opinions`.
         picture: address of pictures, with {item} in it.
     """
     from workbench.app.desk.cards import thumbnail_face
@@ -199,7 +199,7 @@ def tiles(
     kinds = {LABELLED: "label", SKIPPED: "skip", UNSURE: "unsure"}
     gallery = []
     for row in rows:
-        opinion = found.get(row.item)
+        opinion = opinions_by_item.get(row.item)
         verdict = ""
         if opinion is not None:
             verdict = "wrong" if opinion.wrong else "disagrees" if opinion.disagrees else "agrees"
@@ -226,31 +226,31 @@ def tiles(
     return gallery
 
 
-def in_doubt_first(rows: Iterable[Decision], found: Mapping[int, Opinion]) -> list[Decision]:
+def in_doubt_first(rows: Iterable[Decision], opinions_by_item: Mapping[int, Opinion]) -> list[Decision]:
     """By the probability of the label, the least expected first; those without an opinion last."""
 
     def doubt(row: Decision) -> tuple[int, float]:
-        opinion = found.get(row.item)
+        opinion = opinions_by_item.get(row.item)
         return (1, 0.0) if opinion is None else (0, opinion.right)
 
     return sorted(rows, key=doubt)
 
 
 FILTERS: dict[str, tuple[str, Callable[[Decision, Opinion | None], bool]]] = {
-    "all": ("All", lambda row, said: True),
-    "wrong": ("Look wrong", lambda row, said: said is not None and said.wrong),
-    "disagrees": ("Model disagrees", lambda row, said: said is not None and said.disagrees),
-    "flagged": ("Flagged", lambda row, said: row.flag is not None),
-    "skipped": ("Skipped", lambda row, said: row.status == SKIPPED),
-    "unsure": ("Unsure", lambda row, said: row.status == UNSURE),
-    "disputed": ("People differ", lambda row, said: row.disputed),
+    "all": ("All", lambda row, opinion: True),
+    "wrong": ("Look wrong", lambda row, opinion: opinion is not None and opinion.wrong),
+    "disagrees": ("Model disagrees", lambda row, opinion: opinion is not None and opinion.disagrees),
+    "flagged": ("Flagged", lambda row, opinion: row.flag is not None),
+    "skipped": ("Skipped", lambda row, opinion: row.status == SKIPPED),
+    "unsure": ("Unsure", lambda row, opinion: row.status == UNSURE),
+    "disputed": ("People differ", lambda row, opinion: row.disputed),
 }
 """Name -> title, and whether a decision with its opinion is among them."""
 
 
 def chosen(
     rows: Iterable[Decision],
-    found: Mapping[int, Opinion],
+    opinions_by_item: Mapping[int, Opinion],
     kind: str = "all",
     label: str | None = None,
     person: str | None = None,
@@ -259,7 +259,7 @@ def chosen(
 
     Args:
         rows: all of them.
-        found: of `opinions`.
+        opinions_by_item: of `opinions`.
         kind: a key of `FILTERS`.
         label: name of a class; None for all.
         person: who labelled or set aside; None for everybody.
@@ -268,15 +268,15 @@ def chosen(
     return [
         row
         for row in rows
-        if test(row, found.get(row.item))
+        if test(row, opinions_by_item.get(row.item))
         and (label is None or row.label == label)
         and (person is None or person in (row.who, *row.people))
     ]
 
 
-def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
+def verdict(rows: Sequence[Decision], opinions_by_item: Mapping[int, Opinion]) -> str:
     """Number of labels that look wrong, in a sentence for people."""
-    compared = [found[row.item] for row in rows if row.item in found]
+    compared = [opinions_by_item[row.item] for row in rows if row.item in opinions_by_item]
     n, wrong = len(compared), sum(opinion.wrong for opinion in compared)
     if not n:
         return "No label was compared with a model that did not see it."
@@ -300,12 +300,12 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
     )
 
 
-def likely_wrong(said: Sequence[Opinion]) -> str:
+def likely_wrong(compared: Sequence[Opinion]) -> str:
     """Number of some labels that are likely wrong, in words: "about 0 to 2".
 
     Args:
-        said: what is known of each.
+        compared: what is known of each.
     """
-    low, high = (sum(opinion.usual[end] for opinion in said) for end in (0, 1))
-    low, high = int(low), min(math.ceil(high), len(said))
+    low, high = (sum(opinion.usual[end] for opinion in compared) for end in (0, 1))
+    low, high = int(low), min(math.ceil(high), len(compared))
     return f"about {low:,} to {high:,}" if high > low else f"about {high:,}"

@@ -76,29 +76,29 @@ def find_issues(sessions: Mapping[str, Session], models: Mapping[str, FittedMode
     """
     report = LabelIssues()
     compared: list[tuple[str, Session, FittedModel, Job]] = []
-    for name, one in sessions.items():
+    for name, question in sessions.items():
         model = models.get(name)
-        if model is None or model.classes != one.state.classes:
+        if model is None or model.classes != question.state.classes:
             report.left[name] = "no model yet" if model is None else "its classes changed since the fit"
             continue
         if any(job.status == "cancelled" for job in report.ended):
             report.left[name] = "not looked at: cancelled before"
             continue
-        job = evaluation.cross_validation(one, model)
+        job = evaluation.cross_validation(question, model)
         if job.active:
             report.job = job
             break
         if job.status == "done":
-            compared.append((name, one, model, job))
+            compared.append((name, question, model, job))
         else:
             report.left[name] = job.error or "cancelled"
             report.ended.append(job)
     report.n_questions = len(compared)
-    for name, one, model, job in compared:
-        n, pairs = computed(_disagreeing, one, model, job, at=one.state.last_event)
+    for name, question, model, job in compared:
+        n, pairs = computed(_disagreeing, question, model, job, at=question.state.last_event)
         report.n_labels += n
         report.issues += [LabelIssue(name, row, opinion) for row, opinion in pairs]
-    report.issues.sort(key=lambda one: (not one.said.wrong, one.said.right))
+    report.issues.sort(key=lambda question: (not question.said.wrong, question.said.right))
     return report
 
 
@@ -111,17 +111,17 @@ def _disagreeing(
     return len(opinions), [(row, opinion) for row, opinion in rows if opinion.disagrees]
 
 
-def verdict(found: LabelIssues) -> str:
+def verdict(report: LabelIssues) -> str:
     """Result of the comparison, in a sentence for people."""
-    if not found.n_questions:
+    if not report.n_questions:
         return "No question has labels that a model could be compared with."
-    of = f"{plural(found.n_labels, 'label')} of {plural(found.n_questions, 'question')}"
-    if not found.issues:
+    of = f"{plural(report.n_labels, 'label')} of {plural(report.n_questions, 'question')}"
+    if not report.issues:
         return f"None of {of} looks wrong to a model that did not see it."
-    likely = decisions.likely_wrong([issue.said for issue in found.issues])
-    statement = f"models that did not see them expected another class for {len(found.issues):,}"
-    clause = f", of which {found.n_wrong:,} {'looks' if found.n_wrong == 1 else 'look'} wrong"
-    return f"Of {of} {statement}{clause if found.n_wrong else ''}: {likely} of these are likely wrong."
+    likely = decisions.likely_wrong([issue.said for issue in report.issues])
+    statement = f"models that did not see them expected another class for {len(report.issues):,}"
+    clause = f", of which {report.n_wrong:,} {'looks' if report.n_wrong == 1 else 'look'} wrong"
+    return f"Of {of} {statement}{clause if report.n_wrong else ''}: {likely} of these are likely wrong."
 
 
 # --------------------------------------------------------------------------- the part of the page

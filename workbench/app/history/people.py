@@ -68,7 +68,7 @@ def part(session: Any, state: Any) -> None:
                 help="Share of shared items on which they say what the others mean together.",
             ),
             "Between": st.column_config.TextColumn(
-                help="95 % interval of that share, for items like the shared ones."
+                help="95\u00a0% interval of that share, for items like the shared ones."
             ),
             "Seconds a label": st.column_config.NumberColumn(format="%.1f"),
         },

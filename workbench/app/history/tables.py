@@ -107,14 +107,5 @@ def whole_numbers(rows: Sequence[dict[str, Any]]) -> Any:
     """Rows as a pandas table in which whole numbers stay whole where some are missing: 37, not 37.0."""
     import pandas as pd
 
-    table = pd.DataFrame(list(rows))
-    for name in table.columns:
-        cells = [row.get(name) for row in rows]
-        filled_cells = [value for value in cells if value is not None]
-        if (
-            len(filled_cells) < len(cells)
-            and filled_cells
-            and all(type(value) is int for value in filled_cells)
-        ):
-            table[name] = pd.array(cells, dtype="Int64")
-    return table
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pd.DataFrame({name: pd.array([row.get(name) for row in rows]) for name in names})

@@ -80,7 +80,7 @@ def _source(session: Session, report: SourceReport, n_labelled: int, place: int,
         picked = picked_words(report.n_drawn, agreement.n)
         parts.append(
             f"right on {agreement.right} of {plural(agreement.n, 'label')}{picked}: {share} "
-            f"(95 % interval {percent(agreement.low, 0)} to {percent(agreement.high, 0)})"
+            f"(95\u00a0% interval {percent(agreement.low, 0)} to {percent(agreement.high, 0)})"
         )
     elif agreement is not None:
         parts.append("no label to judge it by yet")

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import streamlit as st
+
 from workbench.app.serving import fit_process, jobs
 from workbench.app.serving.jobs import DAY, Job, manager
+from workbench.app.shell import widgets
+from workbench.app.words.text import percent, verbatim
 from workbench.progress import TimeLeft
 
 if TYPE_CHECKING:
@@ -111,6 +115,21 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
     if job.status == "done":
         return job.result or [], None
     return job.partial or [], job
+
+
+def baseline_line(job: Job | None) -> None:
+    """Progress of random questions; the fragment around this looks again by itself."""
+    if job is None:
+        return
+    if job.status not in ("failed", "cancelled"):
+        waits_for = job.waits_for or ("" if job.started else "those of another project")
+        how_far = f"they wait for: {waits_for}" if waits_for else f"{percent(job.fraction, 0)} done"
+        st.caption(f"Random questions from the same start: {how_far}")
+        return
+    with widgets.row("rival-again"):
+        why = f" could not be computed: {verbatim(job.error)}" if job.error else " were cancelled."
+        st.caption(f"Random questions{why}")
+        widgets.try_again(job, "rival-try-again")
 
 
 def first_items(session: Session) -> tuple[int, ...]:

@@ -105,200 +105,200 @@ def _between(numbers: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def inducing(made: Any, _values: Values) -> Drawn:
+def inducing(outcome: Any, _values: Values) -> Drawn:
     """Probabilities over the plane and the inducing points."""
-    title = {"Class probabilities as mixed colours": made.probabilities}
+    title = {"Class probabilities as mixed colours": outcome.probabilities}
     names = ("arm 1", "arm 2", "arm 3")
     fig = teaching.probability_maps(
-        title, made.grid.x, made.grid.y, points=made.X, codes=made.y, classes=names, size=480
+        title, outcome.grid.x, outcome.grid.y, points=outcome.X, codes=outcome.y, classes=names, size=480
     )
     fig.add_scatter(
-        x=made.centres[:, 0],
-        y=made.centres[:, 1],
+        x=outcome.centres[:, 0],
+        y=outcome.centres[:, 1],
         mode="markers",
-        name=f"inducing points · {len(made.centres)}",
+        name=f"inducing points · {len(outcome.centres)}",
         hovertemplate="inducing point<extra></extra>",
         marker={"symbol": "x", "size": 10, "color": "white", "line": {"width": 1.5, "color": "black"}},
     )
-    words = f"Error {percent(made.error)}, NLL {made.nll:.2f} nats on {made.n_test} test points."
+    words = f"Error {percent(outcome.error)}, NLL {outcome.nll:.2f} nats on {outcome.n_test} test points."
     alt = "Class probabilities as blended colours, with the inducing points"
-    return Drawn([Picture(fig, alt)], words, 100 * made.error)
+    return Drawn([Picture(fig, alt)], words, 100 * outcome.error)
 
 
-def two_measures(made: Any, _values: Values) -> Drawn:
+def two_measures(outcome: Any, _values: Values) -> Drawn:
     """Variation ratio and entropy over the plane."""
     maps = {
-        "Variation ratio: which class leads?": made.variation_ratio,
-        "Entropy: what will the label be?": made.entropy,
+        "Variation ratio: which class leads?": outcome.variation_ratio,
+        "Entropy: what will the label be?": outcome.entropy,
     }
     fig = teaching.value_maps(
         maps,
-        made.grid.x,
-        made.grid.y,
-        points=made.X,
-        codes=made.y,
+        outcome.grid.x,
+        outcome.grid.y,
+        points=outcome.X,
+        codes=outcome.y,
         units=("", "nats"),
         classes=("A", "B", "C"),
         ranges=[(0, 2 / 3), (0, log(3))],
     )
-    entropy = float(made.entropy.mean())
+    entropy = float(outcome.entropy.mean())
     words = (
-        f"Mean over the plane: variation ratio {made.variation_ratio.mean():.3f} of at most 0.667, "
+        f"Mean over the plane: variation ratio {outcome.variation_ratio.mean():.3f} of at most 0.667, "
         f"entropy {entropy:.3f} of at most 1.099 nats."
     )
     alt = "Variation ratio and entropy over the plane, side by side"
     return Drawn([Picture(fig, alt)], words, entropy)
 
 
-def asked(made: Any, values: Values) -> Drawn:
+def asked(outcome: Any, values: Values) -> Drawn:
     """Items in the order policies asked about them."""
     from workbench.policies.registry import title_of
 
     n = values["questions"]
-    titles = {name: title_of(name) for name in made.asked}
-    panels = {titles[name]: (made.initial, items[:n]) for name, items in made.asked.items()}
-    fig = teaching.asked_maps(panels, made.points, made.codes, classes=made.classes)
+    titles = {name: title_of(name) for name in outcome.asked}
+    panels = {titles[name]: (outcome.initial, items[:n]) for name, items in outcome.asked.items()}
+    fig = teaching.asked_maps(panels, outcome.points, outcome.codes, classes=outcome.classes)
     words = " · ".join(
         f"{titles[name]}: error {percent(error[min(n, len(error) - 1)])} after {n} questions"
-        for name, error in made.error.items()
+        for name, error in outcome.error.items()
     )
-    words += f", on {made.n_test} test points. One run: a comparison needs many seeds (Compare)."
+    words += f", on {outcome.n_test} test points. One run: a comparison needs many seeds (Compare)."
     alt = "Items in the order policies asked about them, beside random"
-    return Drawn([Picture(fig, alt)], words, 100 * float(made.error["random"][-1]))
+    return Drawn([Picture(fig, alt)], words, 100 * float(outcome.error["random"][-1]))
 
 
-def outvoted(made: Any, values: Values) -> Drawn:
+def outvoted(outcome: Any, values: Values) -> Drawn:
     """Weights and errors of a model that began with two guesses, over its labels."""
     from workbench.figures.ranks import series
 
     n = values["given"]
-    at = int(abs(made.labels - n).argmin())
-    good, wrong_one = (percent(share, 0) for share in made.alone)
+    at = int(abs(outcome.labels - n).argmin())
+    good, wrong_one = (percent(share, 0) for share in outcome.alone)
     marks = {"labels": n}
     lines = {
-        name: (made.labels, made.weights[:, j]) for j, name in enumerate(("mostly right", "mostly wrong"))
+        name: (outcome.labels, outcome.weights[:, j])
+        for j, name in enumerate(("mostly right", "mostly wrong"))
     }
     weights = series(lines, x="Labels", y="Weight of the guess, margins", marks=marks)
-    is_finite = np.isfinite(made.without)
+    is_finite = np.isfinite(outcome.without)
     errors = series(
         {
-            "begins with both guesses": (made.labels, made.error),
-            "begins with nothing": (made.labels[is_finite], made.without[is_finite]),
+            "begins with both guesses": (outcome.labels, outcome.error),
+            "begins with nothing": (outcome.labels[is_finite], outcome.without[is_finite]),
         },
         x="Labels",
         y="Error on 1,000 other points",
         share=True,
         marks=marks,
-        heights={"the better guess alone": float(made.alone[0])},
+        heights={"the better guess alone": float(outcome.alone[0])},
     )
     words = (
-        f"At {made.labels[at]} labels: the guess that is wrong {good} of the time counts "
-        f"{made.weights[at, 0]:.2f}, the one that is wrong {wrong_one} of the time "
-        f"{made.weights[at, 1]:.2f}. Error {percent(made.error[at])}"
-        + (f", beginning with nothing {percent(made.without[at])}." if is_finite[at] else ".")
+        f"At {outcome.labels[at]} labels: the guess that is wrong {good} of the time counts "
+        f"{outcome.weights[at, 0]:.2f}, the one that is wrong {wrong_one} of the time "
+        f"{outcome.weights[at, 1]:.2f}. Error {percent(outcome.error[at])}"
+        + (f", beginning with nothing {percent(outcome.without[at])}." if is_finite[at] else ".")
     )
     pictures = [
         Picture(weights, "The weights of a good and a wrong guess against labels"),
         Picture(errors, "The error with both guesses and with none, against labels"),
     ]
-    return Drawn(pictures, words, 100 * float(made.error[list(made.labels).index(40)]))
+    return Drawn(pictures, words, 100 * float(outcome.error[list(outcome.labels).index(40)]))
 
 
-def unlabelled(made: Any, values: Values) -> Drawn:
+def unlabelled(outcome: Any, values: Values) -> Drawn:
     """Errors at each strength of leaning on neighbours, and the items as one of them sees these."""
     from workbench.figures.ranks import series
     from workbench.pools.neighbours.graph import STRENGTHS
 
     strength = str(values["strength"])
-    at = made.strengths.index(strength)
-    names = {"none": "none: own features"} | {name: name for name in made.strengths[1:]}
+    at = outcome.strengths.index(strength)
+    names = {"none": "none: own features"} | {name: name for name in outcome.strengths[1:]}
     errors = series(
-        {names[name]: (made.labels, made.error[s]) for s, name in enumerate(made.strengths)},
+        {names[name]: (outcome.labels, outcome.error[s]) for s, name in enumerate(outcome.strengths)},
         x="Labels",
-        y=f"Error on {made.n_test} items outside the graph",
+        y=f"Error on {outcome.n_test} items outside the graph",
         share=True,
         logarithmic=True,
         baseline=names["none"],
     )
-    at_labels = [int(n) for n in made.labels]
+    at_labels = [int(n) for n in outcome.labels]
     errors.update_xaxes(tickvals=at_labels, ticktext=list(map(str, at_labels)), minor_showgrid=False)
-    caption = (
-        f"{len(made.codes)} items as the model sees them that leans on neighbours: {STRENGTHS[strength].said}"
-    )
+    leaning = STRENGTHS[strength].said
+    caption = f"{len(outcome.codes)} items as the model sees them that leans on neighbours: {leaning}"
     fig = theme.figure(x=caption, height=420, legend=True)
-    for trace in parts.class_marks(made.places[at], made.codes, made.classes, size=7):
+    for trace in parts.class_marks(outcome.places[at], outcome.codes, outcome.classes, size=7):
         fig.add_trace(trace)
     fig.update_xaxes(showticklabels=False)
     fig.update_yaxes(showticklabels=False)
-    few, many = 0, len(made.labels) - 1
+    few, many = 0, len(outcome.labels) - 1
     words = " ".join(
-        f"With {made.labels[i]} labels {percent(made.error[at, i])} are wrong"
-        + (f", by their own features alone {percent(made.error[0, i])}." if at else ".")
+        f"With {outcome.labels[i]} labels {percent(outcome.error[at, i])} are wrong"
+        + (f", by their own features alone {percent(outcome.error[0, i])}." if at else ".")
         for i in (few, many)
     )
     pictures = [
         Picture(errors, "The error at each strength of leaning on neighbours, against labels"),
         Picture(fig, caption),
     ]
-    strong = made.strengths.index("strong")
-    return Drawn(pictures, words, 100 * float(made.error[strong, few]))
+    strong = outcome.strengths.index("strong")
+    return Drawn(pictures, words, 100 * float(outcome.error[strong, few]))
 
 
-def rivals(made: Any, _values: Values) -> Drawn:
+def rivals(outcome: Any, _values: Values) -> Drawn:
     """The objective after each sweep of two rules."""
     from workbench.figures.ranks import series
 
     fig = series(
         {
-            "tempered rivals": (np.arange(len(made.tempered)), made.tempered),
-            "whoever leads is the rival": (np.arange(len(made.hard)), made.hard),
+            "tempered rivals": (np.arange(len(outcome.tempered)), outcome.tempered),
+            "whoever leads is the rival": (np.arange(len(outcome.hard)), outcome.hard),
         },
-        x=f"Sweeps (n = {made.n} rows, {made.n_classes} classes)",
+        x=f"Sweeps (n = {outcome.n} rows, {outcome.n_classes} classes)",
         y="Objective with the hard rival, nats",
     )
-    falls = int((np.diff(made.hard) < -1e-6).sum())
-    hard, tempered = (with_minus(f"{objective[-1]:,.0f}") for objective in (made.hard, made.tempered))
+    falls = int((np.diff(outcome.hard) < -1e-6).sum())
+    hard, tempered = (with_minus(f"{objective[-1]:,.0f}") for objective in (outcome.hard, outcome.tempered))
     words = (
-        f"The hard rule fell in {falls} of {len(made.switched)} sweeps and ends at {hard}; "
+        f"The hard rule fell in {falls} of {len(outcome.switched)} sweeps and ends at {hard}; "
         f"the tempered rule ends at {tempered}. In its last sweep "
-        f"{percent(made.switched[-1], 0)} of the rows still changed their rival."
+        f"{percent(outcome.switched[-1], 0)} of the rows still changed their rival."
     )
     alt = "The objective after each sweep, hard rule against tempered rule"
     return Drawn([Picture(fig, alt)], words, falls)
 
 
-def promises(made: Any, values: Values) -> Drawn:
+def promises(outcome: Any, values: Values) -> Drawn:
     """Shares of simulated projects that have made their promise, against checks."""
     from workbench.figures.ranks import series
 
     n = values["looked"]
     fig = series(
         {
-            "a fixed test, looked at after every answer": (made.checks, made.peeked),
-            "the same test, looked at once": (made.checks, made.once),
-            "betting, looked at after every answer": (made.checks, made.anytime),
+            "a fixed test, looked at after every answer": (outcome.checks, outcome.peeked),
+            "the same test, looked at once": (outcome.checks, outcome.once),
+            "betting, looked at after every answer": (outcome.checks, outcome.anytime),
         },
         x="Checks",
-        y="Projects that promise at most 5 %",
+        y="Projects that promise at most 5\u00a0%",
         share=True,
         points=False,
         marks={"looked until": n},
-        heights={"5 %, allowed": 0.05},
+        heights={"5\u00a0%, allowed": 0.05},
     )
     at = n - 1
     words = (
-        f"Where {percent(made.wrong)} of the labels are wrong, {1000 * made.peeked[at]:.0f} of 1,000 "
-        f"projects have promised at most 5 % by {n} checks if the fixed test is looked at after every "
-        f"answer, {1000 * made.once[at]:.0f} if it is looked at once, {1000 * made.anytime[at]:.0f} by "
-        f"betting. With nothing wrong the fixed test needs {made.rule} checks, betting {made.needed}."
+        f"Where {percent(outcome.wrong)} of the labels are wrong, {1000 * outcome.peeked[at]:.0f} of 1,000 "
+        f"projects have promised at most 5\u00a0% by {n} checks if the fixed test is looked at after every "
+        f"answer, {1000 * outcome.once[at]:.0f} if it is looked at once, {1000 * outcome.anytime[at]:.0f} by "
+        f"betting. With nothing wrong the fixed test needs {outcome.rule} checks, betting {outcome.needed}."
     )
     alt = "The share of simulated projects that make their promise, against the number of checks"
-    return Drawn([Picture(fig, alt)], words, float(made.fooled))
+    return Drawn([Picture(fig, alt)], words, float(outcome.fooled))
 
 
-def gibbs(made: Any, _values: Values) -> Drawn:
+def gibbs(outcome: Any, _values: Values) -> Drawn:
     """Inference against Gibbs sampling, as far as it is finished."""
-    exact, *methods = made
+    exact, *methods = outcome
     words = [f"{exact.title}: error {percent(exact.error)} on {len(exact.mean)} test items"]
     words += [
         f"{method.title}: error {percent(method.error)}, mean distance of p {method.distance(exact):.3f}"
@@ -314,7 +314,7 @@ def gibbs(made: Any, _values: Values) -> Drawn:
             f"Error on {len(exact.mean)} items": percent(method.error),
             "Mean distance of p": f"{method.distance(exact):.3f}",
         }
-        for method in made
+        for method in outcome
     )
     pictures = [Picture(fig, alt)] if methods else []
     return Drawn(pictures, " · ".join(words), says=says if methods else "", table=table)

@@ -117,12 +117,12 @@ class Control:
     mark: bool = False
     argument: str = ""
 
-    def parse(self, given: str | None) -> tuple[Any, bool]:
+    def parse(self, text: str | None) -> tuple[Any, bool]:
         """The value in an address, and whether it was one of ours; else the default."""
-        if given is None:
+        if text is None:
             return self.default, True
         for value in self.options:
-            if str(value) == given:
+            if str(value) == text:
                 return value, True
         return self.default, False
 
@@ -293,27 +293,27 @@ def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
     return None, start(lesson, values)
 
 
-def drawn(lesson: Lesson, made: Any, values: Values, stage: Stage = AS_DRAWN) -> Drawn:
+def drawn(lesson: Lesson, outcome: Any, values: Values, stage: Stage = AS_DRAWN) -> Drawn:
     """Pictures of a result, drawn once in a process: its figures are to be shown, not changed.
 
     Args:
         lesson: it belongs to.
-        made: its whole result.
+        outcome: its whole result.
         values: of its controls.
         stage: height and type that its figures have.
     """
 
     def draw() -> tuple[Any, Drawn]:
-        display = lesson.draw(made, values)
+        display = lesson.draw(outcome, values)
         for picture in display.pictures:
             if stage.scale != 1:
                 enlarge(picture.figure, stage.scale)
             if stage.height:
                 resized(picture.figure, stage.height // len(display.pictures))
-        return made, display
+        return outcome, display
 
     # the result lives as long as its pictures, so that no other has its id
-    return _DRAWN.ask((id(made), lesson.name, *values.values(), stage), draw)[1]
+    return _DRAWN.ask((id(outcome), lesson.name, *values.values(), stage), draw)[1]
 
 
 def places(lesson: Lesson) -> list[Values]:

@@ -135,7 +135,7 @@ def mount(
         seen: called with the window's width and height in pixels, when they are not the known ones.
         known: what `seen` was called with last.
     """
-    rows = [run for one in ([text] if isinstance(text, str) else text) for run in parsed(one)]
+    rows = [run for line in ([text] if isinstance(text, str) else text) for run in parsed(line)]
 
     def acted() -> None:
         act = getattr(st.session_state.get(key), "act", None)

@@ -122,44 +122,44 @@ def _control(control: lessons.Control, key: str) -> Any:
     return st.segmented_control(control.label, options, required=True, **arguments)
 
 
-def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished: bool = True) -> None:
+def draw(lesson: lessons.Lesson, outcome: Any, values: lessons.Values, *, finished: bool = True) -> None:
     """Pictures, what came out, and the pictures to take away.
 
     Args:
         lesson: it belongs to.
-        made: its result, or as much of it as there is.
+        outcome: its result, or as much of it as there is.
         values: of its controls.
         finished: whether that is all.
     """
-    if finished and (says := lessons.drawn(lesson, made, values).says):
+    if finished and (says := lessons.drawn(lesson, outcome, values).says):
         st.markdown(f"**{verbatim(says, 600)}**")
-    words = pictures(lesson, made, values, finished=finished)
+    words = pictures(lesson, outcome, values, finished=finished)
     if words and not finished:
         measured(words)
 
 
-def numbers(lesson: lessons.Lesson, made: Any, values: lessons.Values) -> None:
+def numbers(lesson: lessons.Lesson, outcome: Any, values: lessons.Values) -> None:
     """Results in numbers, a row a model, and where they are from; folded."""
     import pandas as pd
 
     with st.expander("In numbers", key="experiment-numbers"):
-        table = pd.DataFrame(lessons.drawn(lesson, made, values).table)
+        table = pd.DataFrame(lessons.drawn(lesson, outcome, values).table)
         st.table(table.set_index(table.columns[0]) if len(table) else table)
         source(lesson)
 
 
-def measured(said: str) -> None:
+def measured(words: str) -> None:
     """Results, a line for each reading of a model; terms in them are explained."""
-    lines = [verbatim(line, 600) for line in said.split(" · ")]
+    lines = [verbatim(line, 600) for line in words.split(" · ")]
     st.markdown(
         "**Measured here.**" + ("  \n" if len(lines) > 1 else " ") + "  \n".join(lines),
-        help=explain(*used_in(said)) or None,
+        help=explain(*used_in(words)) or None,
     )
 
 
 def pictures(
     lesson: lessons.Lesson,
-    made: Any,
+    outcome: Any,
     values: lessons.Values,
     where: Stage = AS_DRAWN,
     *,
@@ -169,12 +169,12 @@ def pictures(
 
     Args:
         lesson: it belongs to.
-        made: its result, or as much of it as there is.
+        outcome: its result, or as much of it as there is.
         values: of its controls.
         where: height and type that the figures have.
         finished: whether that is all.
     """
-    display = lessons.drawn(lesson, made, values, where) if finished else lesson.draw(made, values)
+    display = lessons.drawn(lesson, outcome, values, where) if finished else lesson.draw(outcome, values)
     for place, picture in enumerate(display.pictures):
         key = f"lesson-{lesson.name}-{place}"
         widgets.figure(picture.figure, key, picture.alt)

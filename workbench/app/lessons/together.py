@@ -12,7 +12,7 @@ from workbench.app.access import auditing, current, login
 from workbench.app.access.joining import ROOM
 from workbench.app.label import oracle
 from workbench.app.shell import labelling_speed, missing_pool, widgets
-from workbench.app.words.text import percent, plural, verbatim
+from workbench.app.words.text import percent, plural
 from workbench.errors import InputError
 from workbench.figures import parts
 from workbench.figures.curves import learning_curve, summarise
@@ -149,12 +149,7 @@ def curve(shared: Session) -> None:
     # it is read from the last row of a class
     fig.update_layout(font_size=18, legend_font_size=17)
     widgets.figure(fig, "together-curve", "Test error against labels: the class beside random questions")
-    if job is not None and job.status not in ("failed", "cancelled"):
-        waits = f"they wait for: {job.waits_for}" if job.waits_for else f"{percent(job.fraction, 0)} computed"
-        st.caption(f"Random questions: {waits}")
-    elif job is not None:
-        st.caption(f"Random questions could not be computed: {verbatim(job.error)}")
-        widgets.try_again(job, "rival-try-again")
+    oracle.baseline_line(job)
 
 
 def random_words(runs: Any, labels: int) -> str:

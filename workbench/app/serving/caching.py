@@ -134,7 +134,7 @@ def _octets(value: Any, seen: set[int]) -> int:
         parts = value
     elif is_dataclass(value):
         parts = vars(value).values() if hasattr(value, "__dict__") else ()
-    return int(getattr(value, "nbytes", sys.getsizeof(value))) + sum(_octets(one, seen) for one in parts)
+    return int(getattr(value, "nbytes", sys.getsizeof(value))) + sum(_octets(part, seen) for part in parts)
 
 
 # --- stamps of files ------------------------------------------------------------------------------

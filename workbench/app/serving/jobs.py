@@ -358,7 +358,7 @@ def _process(name: str) -> Companion:
 def compute(
     job: Job,
     target: str,
-    *given: Any,
+    *arguments: Any,
     where: Callable[[], Companion] = short_work,
     hear: Callable[[Any], None] | None = None,
     session: Session | None = None,
@@ -369,7 +369,7 @@ def compute(
     Args:
         job: it is for; what it is told of cancelling, the computation is told.
         target: name of the function.
-        given: its arguments after `say`.
+        arguments: its arguments after `say`.
         where: gives the process.
         hear: called with what the function says; `job.report` unless given.
         session: of the project that is among the arguments.
@@ -400,10 +400,14 @@ def compute(
 
         if session is not None:
             keep(session)
-        return function_at(_TASKS)(heard, (), target, given)
+        return function_at(_TASKS)(heard, (), target, arguments)
 
     settings = {} if session is None else session.settings
-    call = typed({name: settings.get(name) for name in ("classifier", "options", "policy")}), target, given
+    call = (
+        typed({name: settings.get(name) for name in ("classifier", "options", "policy")}),
+        target,
+        arguments,
+    )
     for tried in range(1, tries + 1):
         process = where()
         job.waits_for = process.task if process.busy else ""

@@ -32,14 +32,14 @@ class Making:
 
     Attributes:
         target: name of the function.
-        given: its arguments after `say` and the place.
+        arguments: of it, after `say` and the place.
         title: of the work, for people.
         session: of the project that it is about.
         rows: how many it holds, as far as that is known.
     """
 
     target: str
-    given: tuple[Any, ...]
+    arguments: tuple[Any, ...]
     title: str = field(compare=False)
     session: Session | None = field(default=None, compare=False)
     rows: int = field(default=0, compare=False)
@@ -69,16 +69,16 @@ class Making:
                 job,
                 self.target,
                 str(place),
-                *self.given,
+                *self.arguments,
                 where=jobs.file_work,
                 session=self.session,
             )
             return place.open("rb")
 
 
-def of_project(target: str, session: Session, title: str, *given: Any, rows: int = 0) -> Making:
-    """A file about a project: `given` follow its database and id."""
-    return Making(target, (session.store.url, session.id, *given), title, session, rows)
+def of_project(target: str, session: Session, title: str, *arguments: Any, rows: int = 0) -> Making:
+    """A file about a project: `arguments` follow its database and id."""
+    return Making(target, (session.store.url, session.id, *arguments), title, session, rows)
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def read(
     owner: str,
     kind: str,
     target: str,
-    *given: Any,
+    *arguments: Any,
     title: str,
     data: bytes | None = None,
     session: Session | None = None,
@@ -120,7 +120,7 @@ def read(
         owner: whose it is.
         kind: of the job; names all that the result depends on.
         target: name of the function.
-        given: its arguments after `say` and, where there is `data`, the place of the file.
+        arguments: its arguments after `say` and, where there is `data`, the place of the file.
         title: of the work, for people.
         data: of an uploaded file.
         session: of the project that is among the arguments.
@@ -133,7 +133,7 @@ def read(
     """
     job = manager().get(owner, kind)
     if job is None:
-        work = partial(_read, target=target, given=given, data=data, session=session, tries=tries)
+        work = partial(_read, target=target, arguments=arguments, data=data, session=session, tries=tries)
         job = manager().submit(owner, kind, work, title=title, lane="file", limit=DAY)
         job.wait(patience)
     if job.status == "done":
@@ -149,7 +149,7 @@ def read(
 def _read(
     job: Job,
     target: str,
-    given: tuple[Any, ...],
+    arguments: tuple[Any, ...],
     data: bytes | None,
     session: Session | None,
     tries: int,
@@ -158,8 +158,8 @@ def _read(
         jobs.compute, job, target, where=jobs.file_work, session=session, tries=tries
     )
     if data is None:
-        return call(*given)
+        return call(*arguments)
     with told_plainly(), TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         place = Path(folder) / "file"
         place.write_bytes(data)
-        return call(str(place), *given)
+        return call(str(place), *arguments)

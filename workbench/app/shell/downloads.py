@@ -169,7 +169,7 @@ def _is_there(offer: _Offer, make: Making, label: str, key: str, icon: str, help
     if offer.held is not None:
         return True
     owner = "files" if make.session is None else make.session.id
-    kind = f"file-{offer.token}-{make.given!r}"
+    kind = f"file-{offer.token}-{make.arguments!r}"
     job = manager().get(owner, kind)
     if job is not None and job.status == "done":
         manager().forget(job)  # it was fetched

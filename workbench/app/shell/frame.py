@@ -183,8 +183,12 @@ def _listed(pages: Sequence[Any]) -> list[str]:
 
 def first_page() -> None:
     """Send whoever asks for the first page by its name to where it answers."""
-    project = current.project_id()
-    st.switch_page(page("data"), query_params={current.PARAMETER: project} if project else None)
+    go("data")
+
+
+def go(name: str) -> None:
+    """Go to a page, with the project kept in the address; a name as for `page`."""
+    st.switch_page(page(name), query_params=current.in_address())
 
 
 def _reopened() -> Session | None:
@@ -203,12 +207,9 @@ def page(name: str) -> Any:
     return _PAGES[name]
 
 
-def link(name: str, label: str, icon: str | None = None) -> None:
-    """A link to a page that keeps the project in the address."""
-    project = current.project_id()
-    st.page_link(
-        page(name), label=label, icon=icon, query_params={current.PARAMETER: project} if project else None
-    )
+def link(name: str, label: str, icon: str | None = None, **more: str) -> None:
+    """A link to a page that keeps the project in the address; `more` stands there as well."""
+    st.page_link(page(name), label=label, icon=icon, query_params=current.in_address(**more))
 
 
 EXAMPLES = {
@@ -283,7 +284,7 @@ def _lost(problem: str) -> None:
         )
     if st.button("Back to the projects", type="primary", key="leave-lost"):
         current.choose(None)
-        st.switch_page(page("data"))
+        go("data")
 
 
 def _question(opened: Session) -> None:
@@ -373,7 +374,7 @@ def _error(opened: Session) -> None:
         f"Error on {plural(evaluation.n, 'measured item')}",
         # few items bear no figure, only its ends
         percent(evaluation.error) if evaluation.n >= TOLD else f"{low} to {high}",
-        help=f"95 % interval {low} to {high}, on {evaluation.where}. Never trained on.",
+        help=f"95\u00a0% interval {low} to {high}, on {evaluation.where}. Never trained on.",
     )
     picture = sparkline(errors)
     if picture is not None:

@@ -88,20 +88,20 @@ def error_curve(name: str, rounds: Sequence[Round]) -> Curve:
     )
 
 
-def error_so_far(found: Evaluation) -> str:
+def error_so_far(evaluation: Evaluation) -> str:
     """Error as far as it is known, in words for people: nothing, its interval, or both.
 
     Args:
-        found: of the session.
+        evaluation: of the session.
     """
     from workbench.sessions.measure import ENOUGH
 
-    ends = f"{percent(found.low, 0)} and {percent(found.high, 0)}"
-    if found.enough:
-        return f"{percent(found.error)} of {found.where}, and on all others likely between {ends}"
+    ends = f"{percent(evaluation.low, 0)} and {percent(evaluation.high, 0)}"
+    if evaluation.enough:
+        return f"{percent(evaluation.error)} of {evaluation.where}, and on all others likely between {ends}"
     # none is measured before there is a model, though items were answered for it
-    so_far = f"{found.n or 'none'} of the {ENOUGH} measured items that a figure needs"
-    return f"likely between {ends} so far ({so_far})" if found.hinted else f"not known yet ({so_far})"
+    so_far = f"{evaluation.n or 'none'} of the {ENOUGH} measured items that a figure needs"
+    return f"likely between {ends} so far ({so_far})" if evaluation.hinted else f"not known yet ({so_far})"
 
 
 def changes(events: Sequence[Event]) -> list[tuple[str, int]]:

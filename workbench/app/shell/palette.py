@@ -85,13 +85,12 @@ def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
     if not isinstance(choice, str):
         return
     kind, _, identifier = choice.partition(":")
-    project = current.project_id()
     more = {}
     if kind == "help":
         target, more = "help", {"page": identifier}
     elif kind == "project":
         current.choose(identifier)
-        project, target = identifier, "label"
+        target = "label"
     elif kind == "class":
         _, n, _ = st.session_state.get(CLASS, NOWHERE)
         st.session_state[CLASS] = (identifier, n + 1, None)
@@ -99,5 +98,4 @@ def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
     else:
         target = ACTIONS[identifier][1] if kind == "action" and identifier in ACTIONS else identifier
     if target in pages:
-        in_it = {current.PARAMETER: project} if project else {}
-        st.switch_page(pages[target], query_params=in_it | more or None)
+        st.switch_page(pages[target], query_params=current.in_address(**more))

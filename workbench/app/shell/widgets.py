@@ -148,11 +148,11 @@ def style(css: str) -> None:
     st.html(f"<style>{css}</style>")
 
 
-def folded(label: str, key: str, draw: Callable[..., object], *given: Any) -> None:
+def folded(label: str, key: str, draw: Callable[..., object], *arguments: Any) -> None:
     """A box that draws its content while it is open: what is closed is neither computed nor sent."""
     with st.expander(label, key=key, on_change="rerun") as box:
         if box.open:
-            draw(*given)
+            draw(*arguments)
 
 
 def row(key: str | None = None, *, align: Literal["center", "bottom"] = "center", **more: Any) -> Any:

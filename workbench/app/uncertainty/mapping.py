@@ -200,26 +200,26 @@ def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap |
     return None, manager().submit(name, NEIGHBOURS, make, title="Neighbour map", lane="map", limit=DAY), ""
 
 
-def neighbour_layout(made: NeighbourMap) -> Layout:
+def neighbour_layout(neighbour_map: NeighbourMap) -> Layout:
     """The plane of a neighbour map."""
-    n, laid = len(made.points), len(made.landmarks)
+    n, laid = len(neighbour_map.points), len(neighbour_map.landmarks)
     placed = "" if laid == n else f" {laid:,} items were laid out together, the others placed among them."
     note = (
-        f"Neighbours stay neighbours (t-SNE): trustworthiness {made.trust:.3f} of 1, where two principal "
-        f"components have {made.trust_of_components:.3f} (on {made.n_judged:,} items). How far apart the "
-        f"groups lie means little.{placed}"
+        f"Neighbours stay neighbours (t-SNE): trustworthiness {neighbour_map.trust:.3f} of 1, where two "
+        f"principal components have {neighbour_map.trust_of_components:.3f} (on {neighbour_map.n_judged:,} "
+        f"items). How far apart the groups lie means little.{placed}"
     )
-    return Layout(made.points, ("", ""), False, note, None)
+    return Layout(neighbour_map.points, ("", ""), False, note, None)
 
 
-def with_trust(where: Layout, made: NeighbourMap | None) -> Layout:
+def with_trust(where: Layout, neighbour_map: NeighbourMap | None) -> Layout:
     """The principal components with what they keep, where that was measured."""
-    if made is None or where.own:
+    if neighbour_map is None or where.own:
         return where
     return replace(
         where,
-        note=f"{where.note} Trustworthiness {made.trust_of_components:.3f} of 1; "
-        f"the neighbour map has {made.trust:.3f}.",
+        note=f"{where.note} Trustworthiness {neighbour_map.trust_of_components:.3f} of 1; "
+        f"the neighbour map has {neighbour_map.trust:.3f}.",
     )
 
 

@@ -28,9 +28,9 @@ def remember(session: Session, key: str) -> None:
         choose(session, items)
 
 
-def choose(session: Session, found: list[int]) -> None:
+def choose(session: Session, items: list[int]) -> None:
     """These items are shown from now on, and the gallery beside the map is of them."""
-    st.session_state["selected"] = list(dict.fromkeys(found))
+    st.session_state["selected"] = list(dict.fromkeys(items))
     st.session_state["selected-in"] = session.id
     next_turn()
 

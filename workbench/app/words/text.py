@@ -105,9 +105,9 @@ def plain(value: object, digits: int = 6) -> str:
     return f"{value:.0f}" if "e+" in short and abs(value) < 1e15 else short
 
 
-def plural(n: int, one: str, many: str | None = None) -> str:
+def plural(n: int, noun: str, many: str | None = None) -> str:
     """A count with its noun: "1 label", "1,200 labels"."""
-    return f"{n:,} {one if n == 1 else (many or one + 's')}"
+    return f"{n:,} {noun if n == 1 else (many or noun + 's')}"
 
 
 def with_minus(words: str) -> str:

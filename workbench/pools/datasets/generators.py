@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats
+from workbench.documents.checking import Seed
 from workbench.errors import InputError
 from workbench.pools.building import number_pool
 from workbench.pools.pool import Pool
@@ -53,7 +54,7 @@ def three_gaussians_probabilities(X: ArrayLike, noise: float) -> Floats:
     return _mixture_probabilities(X, THREE_CENTRES, noise)
 
 
-def three_gaussians(*, n_items: int = 2500, noise: float = 0.5, seed: int = 0) -> Pool:
+def three_gaussians(*, n_items: int = 2500, noise: float = 0.5, seed: Seed = 0) -> Pool:
     """The toy of Galy-Fajou et al. 2019 of three overlapping Gaussians as a pool.
 
     Args:
@@ -98,7 +99,7 @@ def overlapping_centres(n_classes: int, n_features: int, overlap: float, seed: i
 
 
 def overlapping(
-    *, n_items: int = 20_000, n_classes: int = 4, n_features: int = 10, overlap: float = 1.0, seed: int = 0
+    *, n_items: int = 20_000, n_classes: int = 4, n_features: int = 10, overlap: float = 1.0, seed: Seed = 0
 ) -> Pool:
     """Gaussian classes that overlap, as many and as large as you like.
 
@@ -210,7 +211,7 @@ def deal_poker(n_items: int, seed: int) -> Array:
     return out
 
 
-def poker(*, n_items: int = POKER_ITEMS, seed: int = 0) -> Pool:
+def poker(*, n_items: int = POKER_ITEMS, seed: Seed = 0) -> Pool:
     """Dealt poker hands, each called by the exact rule: the papers' largest set, for anyone to make.
 
     Args:

@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workbench.documents.checking import check_plain_options
 from workbench.errors import InputError
 from workbench.pools.formats.files import File
 from workbench.reading import cut
@@ -146,7 +147,7 @@ def _by_members(file: File, entries: list[FileFormat]) -> FileFormat | None:
 def call_with_options(
     function: Callable[..., Pool], what: str, options: dict[str, Any], *positional: Any
 ) -> Pool:
-    """Call a loader, refusing options it does not have.
+    """Call a loader, refusing options it does not have, and values of another kind.
 
     Args:
         function: the loader.
@@ -158,7 +159,8 @@ def call_with_options(
         What the loader returns.
 
     Raises:
-        InputError: an option the loader does not have; the message lists those it has.
+        InputError: an option the loader does not have; the message lists those it has. Or another kind of
+            value than the option is of.
     """
     parameters = inspect.signature(function).parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
@@ -170,4 +172,5 @@ def call_with_options(
     if unknown:
         has = f"It has: {', '.join(names)}." if names else "It has none."
         raise InputError(f"{what} has no option {cut(unknown[0])}. {has}")
+    check_plain_options(function, options, what)
     return function(*positional, **options)

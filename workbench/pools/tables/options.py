@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from workbench.documents.checking import check_plain_options
 from workbench.errors import InputError
 from workbench.pools.features.vectors import IMAGE_FEATURES, PREFIX, is_vectors
 from workbench.pools.formats.files import MAX_BYTES, check_choice
@@ -137,6 +138,7 @@ class TableOptions:
             if name not in known_names:
                 raise InputError(f"Tables have no option {name!r}. They have: {', '.join(known_names)}.")
             check_choice(name, value, _CHOICES.get(name, (value,)))
+        check_plain_options(cls, options, "The table")
         settings = {name: value for name, value in options.items() if name not in SHORT}
         features = settings.get("features")
         if features is not None and not is_vectors(features) and features not in IMAGE_FEATURES:

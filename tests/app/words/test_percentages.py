@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from workbench.app.serving.evaluation import calibration_meaning, calibration_sentence
+from workbench.app.words import percentages
 from workbench.app.words.text import percent
 from workbench.metrics import CalibrationVerdict, calibration_verdict, reliability_table
 
@@ -31,25 +31,25 @@ def test_a_verdict_says_the_direction_and_knows_chance(
 ) -> None:
     found = verdict((confidence, accuracy, n))
     said = f"Says {percent(confidence, 0)}, is right {percent(accuracy, 0)}: {word} (n\u00a0=\u00a0{n})."
-    assert calibration_sentence(found) == said
-    assert f"it is cat in {percent(accuracy, 0)}" in calibration_sentence(found, "cat")
+    assert percentages.sentence(found) == said
+    assert f"it is cat in {percent(accuracy, 0)}" in percentages.sentence(found, "cat")
 
 
 def test_few_items_are_not_said_to_tell_more_than_they_can() -> None:
-    few = calibration_meaning(verdict((0.95, 0.9, 40)))
+    few = percentages.meaning(verdict((0.95, 0.9, 40)))
     assert few.startswith("40 measured items are too few to tell") and "at their word" not in few
-    assert calibration_meaning(verdict((0.9, 0.9, 359))).startswith("You can take its percentages")
-    assert "too high" in calibration_meaning(verdict((0.9, 0.6, 40)))
+    assert percentages.meaning(verdict((0.9, 0.9, 359))).startswith("You can take its percentages")
+    assert "too high" in percentages.meaning(verdict((0.9, 0.6, 40)))
 
 
 def test_a_mean_that_is_right_does_not_vouch_for_bins_that_are_not() -> None:
     # 77.5 % on the mean, and right in 77.5 %; yet of what it gives 95 %, a third is wrong
     both = verdict((0.6, 0.9, 200), (0.95, 0.65, 200))
     assert both.confidence == pytest.approx(both.accuracy) and both.error.low > 0.2
-    assert calibration_sentence(both).endswith("off both ways (n\u00a0=\u00a0400).")
-    said = calibration_meaning(both)
+    assert percentages.sentence(both).endswith("off both ways (n\u00a0=\u00a0400).")
+    said = percentages.meaning(both)
     assert "at their word: of" not in said and "some are too high, others too low" in said
     assert "where it says 95\u00a0%, it is right in 65\u00a0%" in said.replace("Where", "where")
     # a class's mean agrees with its share for nearly any model
-    of_class = calibration_meaning(verdict((1.0, 0.67, 639), (0.02, 0.177, 1361), code=0), "class 2")
+    of_class = percentages.meaning(verdict((1.0, 0.67, 639), (0.02, 0.177, 1361), code=0), "class 2")
     assert "at their word: of" not in of_class and "it is class 2 in 67\u00a0%" in of_class
