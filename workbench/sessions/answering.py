@@ -27,7 +27,6 @@ from workbench.sessions.taxonomy import (
 )
 from workbench.store import YES_NO, AskRecord, Event, FileVote, ProjectState
 from workbench.store.events import UNDOABLE
-from workbench.store.fold import predictions
 from workbench.store.fold_items import FILE, PERSON, names_one_person, person_of, vote_of
 
 CLOSING = ("label", "skip", "unsure")
@@ -463,21 +462,19 @@ class Answers:
         return [replace(event, question=None, payload={**event.payload, **about}) for event in events]
 
     def _import(self, state: ProjectState, of: Operation) -> list[Event]:
+        votes: list[FileVote] = []
         for vote in of.value:
-            self.checked(vote.item)
-        return import_events(state, of.value, of.text)
+            labelled = self.checked(vote.item) in state.votes
+            decides = vote.final or (of.decides and not vote.person and labelled)
+            votes.append(vote._replace(final=decides))
+        return import_events(state, votes, of.text)
 
-    def _guesses(self, state: ProjectState, of: Operation) -> list[Event]:
-        recorded = predictions(state.model.get("guesses", ()))
-        sources = [
-            {
-                name: value
-                for name, value in source.items()
-                if name != "said" or value != recorded.get(source["source"])
-            }
-            for source in of.value
-        ]
-        return [Event.guesses_changed(sources, len(self._project.pool))]
+    def _settings(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Change settings; see `Part._change`."""
+        settings, event = of.value
+        if state.model != settings:
+            raise Conflict("Somebody changed the settings meanwhile.")
+        return [event]
 
     def to_label(self, items: Iterable[int]) -> list[int]:
         """Items that may be labelled, each once.
@@ -539,14 +536,11 @@ _EVENTS: dict[str, Callable[[Answers, ProjectState, Operation], Sequence[Event]]
     "read": lambda my, state, of: has_read(state, my.annotator, of.version),
     "write": lambda my, state, of: written(state, of.text, of.value, of.version),
     "example": lambda my, state, of: picked(state, my._project.pool, my.checked(of.item), of.label, of.on),
-    "model": lambda my, state, of: [Event.model_changed(**of.value)],
-    "guesses": Answers._guesses,
-    "ask-in-words": lambda my, state, of: [Event.question_changed(of.text)],
+    "settings": Answers._settings,
     "freeze": lambda my, state, of: freezing(state, my._project.pool.items.ids, *of.value),
     "certify": lambda my, state, of: certification(
         state, my._project.pool.items.ids, my._project.record.name
     ),
-    "hide-names": lambda my, state, of: [Event.names_hidden(of.on)],
 }
 
 

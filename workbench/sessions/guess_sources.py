@@ -1,6 +1,7 @@
 """Sources of guesses that a project begins with: what each says now, and changing them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from workbench.classifiers import title_of
@@ -16,7 +17,8 @@ from workbench.sessions.guessing import (
     takes_guess,
 )
 from workbench.sessions.part import Part
-from workbench.store import Event
+from workbench.store import Event, ProjectState
+from workbench.store.fold import predictions as predictions_in
 
 
 class GuessSources(Part):
@@ -50,21 +52,37 @@ class GuessSources(Part):
         Raises:
             InputError: a source that says nothing of this pool, or a classifier that takes no guess.
         """
-        session = self._session
-        settings = session.settings
-        entries = {source["source"]: source for source in settings.get("guesses") or ()}
+        return self._change(partial(self._event_of, lambda _: sources))
+
+    def _event_of(
+        self,
+        sources_of: Callable[[Sequence[Mapping[str, Any]]], Sequence[str | Mapping[str, Any]]],
+        state: ProjectState,
+        settings: Mapping[str, Any],
+    ) -> Event | None:
+        pool, before = self._session.pool, list(settings.get("guesses") or ())
+        entries = {source["source"]: source for source in before}
         arguments = [
             {**entries.get(source["source"], {}), **source}
             if isinstance(source, Mapping)
             else entries.get(source, {}) | {"source": source, "on": True}
-            for source in sources
+            for source in sources_of(before)
         ]
-        guesses = checked_sources(arguments, session.pool, session.state.classes)
+        guesses = checked_sources(arguments, pool, state.classes)
         if any(source["on"] for source in guesses) and not takes_guess(settings["classifier"]):
             raise InputError(NO_GUESS.format(title_of(str(settings["classifier"]))))
-        if guesses == list(settings.get("guesses") or ()):
+        if guesses == before:
             return None
-        return self._event("guesses", value=guesses)
+        recorded = predictions_in(state.model.get("guesses", ()))
+        sources = [
+            {
+                name: value
+                for name, value in source.items()
+                if name != "said" or value != recorded.get(source["source"])
+            }
+            for source in guesses
+        ]
+        return Event.guesses_changed(sources, len(pool))
 
     def add(
         self,
@@ -90,7 +108,10 @@ class GuessSources(Part):
             raise InputError(
                 f"Predictions are called file:NAME, model:NAME or llm:MODEL@ADDRESS; got {source!r}."
             )
-        before = self._session.settings.get("guesses") or ()
-        other_guesses = [guess for guess in before if guess["source"] != source]
         entry: dict[str, Any] = {"source": source, "on": True, "said": as_said(predictions)}
-        return self.change([*other_guesses, entry | ({"mapping": dict(mapping)} if mapping else {})])
+        entry |= {"mapping": dict(mapping)} if mapping else {}
+
+        def with_entry(before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+            return [*(guess for guess in before if guess["source"] != source), entry]
+
+        return self._change(partial(self._event_of, with_entry))

@@ -34,7 +34,7 @@ from workbench.sessions.queue import Queue
 from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import with_choice
-from workbench.store import Event, ProjectRecord, Store
+from workbench.store import Event, ProjectRecord, ProjectState, Store
 from workbench.store.database_errors import retried
 
 if TYPE_CHECKING:
@@ -229,20 +229,22 @@ class Session(OpenSession):
         Raises:
             InputError: a classifier, option or policy that cannot be used here.
         """
-        settings = self.settings
-        # What the project's record names stays marked: only what is given here is vouched for.
-        name, chooses = classifier or settings["classifier"], policy or settings["policy"]
-        same = name == settings["classifier"]
-        new_options = (
-            dict(settings["options"]) if options is None and same else with_choice(name, options or {})
-        )
-        if same and new_options == dict(settings["options"]) and chooses == settings["policy"]:
-            return None
-        check_policy(chooses, name)
-        Learner(self.pool, name, new_options, seed=int(settings["seed"]), classes=self.classes)
-        trust_typed(classifier or "", policy or "", dict(options or {}))
-        value = {"classifier": name, "options": new_options, "policy": chooses}
-        return Part(self)._event("model", value=value)
+
+        def event_of(state: ProjectState, settings: Mapping[str, Any]) -> Event | None:
+            # What the project's record names stays marked: only what is given here is vouched for.
+            name, chooses = classifier or settings["classifier"], policy or settings["policy"]
+            same = name == settings["classifier"]
+            new_options = (
+                dict(settings["options"]) if options is None and same else with_choice(name, options or {})
+            )
+            if same and new_options == dict(settings["options"]) and chooses == settings["policy"]:
+                return None
+            check_policy(chooses, name)
+            Learner(self.pool, name, new_options, seed=int(settings["seed"]), classes=state.classes)
+            trust_typed(classifier or "", policy or "", dict(options or {}))
+            return Event.model_changed(classifier=name, options=new_options, policy=chooses)
+
+        return Part(self)._change(event_of)
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
