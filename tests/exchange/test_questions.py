@@ -20,7 +20,7 @@ from workbench.exchange.projects import open_bundle, write_project_bundle
 from workbench.exchange.questions import CARRIED_BY, Answers, answers_several, read_answers, take_answers
 from workbench.sessions import Operation, Session
 from workbench.sessions.operations import SKIPPED
-from workbench.store import Store
+from workbench.store import FileVote, Store
 from workbench.studies.tasks import labels_taken_in
 
 TOPIC = ("topic", ["refund", "delivery"])
@@ -355,6 +355,20 @@ def test_a_list_answers_no_switch_that_the_file_never_lists(store):
     named = b'{"item": 0, "tags": [], "answered": ["urgent"]}\n'
     answers = read_answers(named, begun(store, name="named"), "jsonl")
     assert answers.labels == {"topic": [], "fraud": [], "urgent": [(0, "no")]}
+
+
+def test_a_table_that_names_persons_answers_questions_by_their_votes(store):
+    session = begun(store)
+    data = b"item,topic,fraud,annotator\n0,refund,yes,ann\n0,delivery,yes,bob\n1,refund,no,ann\n"
+    assert read_answers(data, session, "csv").labels == {
+        "topic": [FileVote(0, "refund", "ann"), FileVote(0, "delivery", "bob"), FileVote(1, "refund", "ann")],
+        "fraud": [FileVote(0, "yes", "ann"), FileVote(0, "yes", "bob"), FileVote(1, "no", "ann")],
+        "urgent": [],
+    }
+    # a question may be called as persons are
+    named = begun(store, [("coder", ["a", "b"]), "fraud"], name="named")
+    with pytest.raises(InputError, match="Item 0 has two labels of 'coder'"):
+        read_answers(b"item,coder\n0,a\n0,b\n", named, "csv")
 
 
 @pytest.mark.parametrize(

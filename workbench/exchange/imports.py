@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.exchange.answers import MAX_LABELS, Places, Row, Rows, rows_of
+from workbench.exchange.answers import MAX_LABELS, Places, Row, Rows, by_whom, rows_of
 from workbench.exchange.auditing import column_of, table_of
 from workbench.exchange.predictions import Prediction, read_predictions
 from workbench.guesses import unknown_names
@@ -21,8 +21,8 @@ from workbench.pools.formats.label_studio import Choice, votes_of
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
 from workbench.pools.tables.options import READING
-from workbench.pools.tables.second_readings import VoteColumns, uses_of_items
-from workbench.pools.tables.uses import CLASS_NAMES, is_exported, is_label
+from workbench.pools.tables.second_readings import VoteColumns, names_person, uses_of_items
+from workbench.pools.tables.uses import CLASS_NAMES, is_exported, is_label, is_of_ours
 from workbench.reading import cut, letters, reading
 from workbench.reading import listed as quoted
 from workbench.store import LABEL, FileVote
@@ -100,9 +100,7 @@ def _class_column(columns: Sequence[str], pool: Pool, column: str, question: str
     if is_exported(list(columns)) and not column:
         return "label"
     uses = {name: use["use"] for name, use in (pool.uses or {}).items()}
-    own_names = {name for name, use in uses.items() if use not in ("class", "leave out")}
-    if not uses and pool.kind == "table" and len(pool):
-        own_names.update(pool.items.show(0).row or ())
+    own_names = _own_columns(pool)
     if not column and question != LABEL and question in columns:
         column = question
     candidates = [
@@ -122,6 +120,28 @@ def _class_column(columns: Sequence[str], pool: Pool, column: str, question: str
     )
     error.columns = tuple(candidates or columns)
     raise error
+
+
+def _own_columns(pool: Pool) -> set[str]:
+    """Names of the columns that are properties of a pool's items."""
+    names = {name for name, use in (pool.uses or {}).items() if use["use"] not in ("class", "leave out")}
+    if not pool.uses and pool.kind == "table" and len(pool):
+        names.update(pool.items.show(0).row or ())
+    return names
+
+
+def person_column(rows: Rows, pool: Pool, answers: Iterable[str]) -> str:
+    """The column of a table that says who answered; "" for none.
+
+    Args:
+        rows: of the file.
+        pool: of the items, whose own columns say nothing of who answered.
+        answers: names of the columns of answers, likewise.
+    """
+    columns = [] if is_of_ours(list(rows.columns)) else rows.columns
+    other_columns = {*answers, *_own_columns(pool)}
+    persons = [name for name in columns if names_person(name) and name not in other_columns]
+    return min(persons, key=lambda name: name != "annotator", default="")
 
 
 def table_of_votes(
@@ -182,7 +202,8 @@ def take_votes(session: Session, votes: Votes, source: str) -> str:
 def _matched(
     rows: Rows, pool: Pool, classes: Sequence[str], left_out: list[str] | None, column: str
 ) -> list[tuple[int, str] | FileVote]:
-    labels = LabelsOfFile((*pool.classes, *classes), rows.marks)
+    person = person_column(rows, pool, (column,))
+    labels = LabelsOfFile((*pool.classes, *classes), rows.marks, person=person)
     places = Places(pool, rows, column)
     unknown: list[str] = []
     for n, row in enumerate(rows.rows, start=1):
@@ -215,12 +236,14 @@ class LabelsOfFile:
         classes: names of those that are known.
         marks: as of `Rows`.
         question: its name, for messages; "" where there is no other.
+        person: column that says who answered, "" for none: rows of an item by several persons are votes.
     """
 
-    def __init__(self, classes: Iterable[str], marks: bool, question: str = "") -> None:
+    def __init__(self, classes: Iterable[str], marks: bool, question: str = "", person: str = "") -> None:
         self._known = {letters(name): name for name in classes}
-        self._marks, self._question = marks, question
+        self._marks, self._question, self._person = marks, question, person
         self._mark: tuple[str, str] | None = None
+        self._rows: list[tuple[int, str, str, Choice]] = []
         self._labels: dict[int, str] = {}
         self._choices: dict[int, list[Choice]] = {}
         self._wheres: dict[int, str] = {}
@@ -269,9 +292,18 @@ class LabelsOfFile:
             InputError: the item has another label, and no persons are named who differ.
         """
         if row.by is not None:
-            self._choices.setdefault(item, []).append(Choice(name, row.by))
-            self._wheres[item] = row.where
-        elif (label := self._labels.setdefault(item, name)) != name:
+            self._choose(item, row.where, Choice(name, row.by))
+        elif self._person and (by := by_whom(row.cells, self._person)) is not None:
+            self._rows.append((item, key, row.where, Choice(name, by)))
+        else:
+            self._label(item, key, name)
+
+    def _choose(self, item: int, where: str, choice: Choice) -> None:
+        self._choices.setdefault(item, []).append(choice)
+        self._wheres[item] = where
+
+    def _label(self, item: int, key: str, name: str) -> None:
+        if (label := self._labels.setdefault(item, name)) != name:
             of = f" of {self._question!r}" if self._question else ""
             raise InputError(f"Item {key} has two labels{of}: {cut(label)} and {cut(name)}.")
 
@@ -282,6 +314,15 @@ class LabelsOfFile:
             InputError: a text that may stand for no label, or be one of the new classes beside it.
             Disagreement: as `votes_of`.
         """
+        persons = {(item, choice.by.person) for item, _, _, choice in self._rows}
+        if len(persons) > len({item for item, _ in persons}):
+            # of what a person says of an item at no other moment the last counts
+            rows = {(item, choice.by): (where, choice) for item, _, where, choice in self._rows}
+            for (item, _), (where, choice) in rows.items():
+                self._choose(item, where, choice)
+        else:
+            for item, key, _, choice in self._rows:
+                self._label(item, key, choice.label)
         if self._mark is not None and not {*self._known.values()}.issuperset(self._labels.values()):
             raise InputError(
                 f"{self._mark[0]} has the label {cut(self._mark[1])}, and no class is called so. Where it "

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
-from workbench.exchange.imports import LabelsOfFile
+from workbench.exchange.imports import LabelsOfFile, person_column
 from workbench.exchange.rows import RowsOut, own_cells
 from workbench.pools.cells import plain_text
 from workbench.pools.labels import UNLABELLED
@@ -197,7 +197,10 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
         rows = rows_of(data, format)
         places = Places(session.pool, rows)
-        labels = {name: LabelsOfFile(session.question(name).classes, rows.marks, name) for name in kinds}
+        person = person_column(rows, session.pool, kinds)
+        labels = {
+            name: LabelsOfFile(session.question(name).classes, rows.marks, name, person) for name in kinds
+        }
         for n, entry in enumerate(rows.rows):
             row, where = entry.cells, entry.where
             if n >= MAX_LABELS:
