@@ -6,6 +6,7 @@ import json
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.exchange import of_other_programs as others
@@ -15,9 +16,11 @@ from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.exchange.answers import format_of
 from workbench.exchange.imports import plan_import
-from workbench.exchange.labels import export_labels
+from workbench.exchange.labels import FORMATS, export_labels
 from workbench.exchange.projects import open_bundle, write_project_bundle
 from workbench.exchange.questions import CARRIED_BY, Answers, answers_several, read_answers, take_answers
+from workbench.exchange.rows import label_table
+from workbench.pools import load_pool
 from workbench.sessions import Operation, Session
 from workbench.sessions.operations import SKIPPED
 from workbench.store import FileVote, Store
@@ -104,6 +107,16 @@ def test_a_bundle_with_two_questions_of_one_name_is_refused(store, tmp_path):
         open_bundle(place, store=store)
 
 
+def read_table(path):
+    """A file of a table, as pandas reads it."""
+    if path.suffix == ".csv":
+        # a quote keeps a spreadsheet from running what begins with a sign
+        return pd.read_csv(path, encoding="utf-8-sig").replace("'=", "=", regex=True)
+    if path.suffix == ".jsonl":
+        return pd.read_json(path, lines=True)
+    return pd.read_excel(path) if path.suffix == ".xlsx" else pd.read_parquet(path)
+
+
 def labels_of(session):
     return {one.question_name: one.state.labels for one in session.questions.sessions()}
 
@@ -120,6 +133,92 @@ def test_all_questions_come_back_from_an_export(store, format, what):
     take_answers(other, read_answers(data, other, format), "file")
     assert labels_of(other) == labels_of(session)
     assert read_answers(data, other, format).strange == []
+
+
+OF_TABLES = ("csv", "csv-bom", "xlsx", "parquet", "jsonl")
+
+
+def written_by_two(store):
+    """Answers of two people to the questions of some items, with notes and flags."""
+    session = answered(store)
+    bob = session.as_annotator("bob")
+    bob.question("urgent").items.label(3, "no")
+    bob.items.note(3, "odd")
+    bob.items.note(3, "=really")
+    session.items.flag(4, True, "look")
+    session.question("fraud").items.flag(5)
+    return session
+
+
+@pytest.mark.parametrize("what", ["questions", "questions-predictions"])
+@pytest.mark.parametrize("format", OF_TABLES)
+def test_an_export_of_all_questions_says_who_answered_what_with_notes_and_flags(
+    store, tmp_path, format, what
+):
+    session = written_by_two(store)
+    session.questions.refit()
+    path = tmp_path / f"all{FORMATS[format]}"
+    path.write_bytes(export_labels(session, format, what))
+    frame = read_table(path)
+    about = [
+        "topic",
+        "fraud",
+        "urgent",
+        "tags",
+        "topic_person",
+        "fraud_person",
+        "urgent_person",
+        "note",
+        "flag",
+    ]
+    assert [name for name in frame if name in about] == about
+    cells = frame[about].astype(object).where(frame[about].notna() & (frame[about] != ""), None)
+    people = cells.loc[:5, ["topic_person", "fraud_person", "urgent_person"]].values.tolist()
+    assert people == [["ann", "ann", {2: "ann", 3: "bob"}.get(item)] for item in range(6)]
+    assert cells["note"].dropna().to_dict() == {3: "odd | =really"}
+    assert cells["flag"].dropna().to_dict() == {4: "look", 5: "flagged"}
+    # as in an export of one question
+    rows = {row["item"]: row for row in label_table(session)}
+    for item in range(6):
+        assert [rows[item][name] or None for name in ("person", "note", "flag")] == [
+            cells.loc[item, name] for name in ("topic_person", "note", "flag")
+        ]
+
+
+@pytest.mark.parametrize("what", ["questions", "questions-predictions"])
+@pytest.mark.parametrize("format", OF_TABLES)
+def test_an_export_of_all_questions_opens_as_a_pool_of_its_items(store, tmp_path, format, what):
+    session = written_by_two(store)
+    session.questions.refit()
+    path = tmp_path / f"all{FORMATS[format]}"
+    path.write_bytes(export_labels(session, format, what))
+    pool = load_pool(str(path))
+    left_out = dict.fromkeys(("topic", "fraud", "urgent"), "leave out")
+    assert {name: use["use"] for name, use in pool.uses.items()} == {"id": "id", "text": "text"} | left_out
+    assert pool.classes == () and any("can be taken over as questions" in note for note in pool.notes)
+    again = Session.create(
+        str(path),
+        questions=["column:topic", "column:fraud"],
+        store=store,
+        annotator="ann",
+        classifier="logistic-regression",
+        policy="margin",
+    )
+    expected = labels_of(session)
+    assert labels_of(again) == {name: expected[name] for name in ("topic", "fraud")}
+
+
+def test_a_table_of_numbers_with_answers_does_not_learn_from_them(tmp_path):
+    head = "id,x,topic,fraud,topic_person,fraud_person,note,flag,item"
+    rows = [
+        f"r{i},{i / 7:.3f},{TOPIC[1][i % 2]},{('yes', 'no')[i % 3 == 0]},ann,bob,,,{i}" for i in range(40)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join([head, *rows]))
+    pool = load_pool(str(tmp_path / "t.csv"))
+    uses = {name: use["use"] for name, use in pool.uses.items()}
+    assert uses == {"id": "id", "x": "number", "topic": "leave out", "fraud": "leave out"}
+    named = load_pool(str(tmp_path / "t.csv"), columns={"topic": "class", "flag": "leave out"})
+    assert named.classes == ("delivery", "refund") and "flag" in named.uses
 
 
 def test_predictions_of_all_questions_that_have_a_model_are_one_file(store):
@@ -142,6 +241,9 @@ def test_predictions_of_all_questions_that_have_a_model_are_one_file(store):
     session.questions.add("topic_prediction")
     with pytest.raises(InputError, match="called 'topic_prediction'"):
         export_labels(session, "csv", "questions-predictions")
+    session.questions.add("flag")
+    with pytest.raises(InputError, match="called 'flag', as another column of the file: rename it"):
+        export_labels(session, "csv", "questions")
 
 
 def test_huggingface_reads_a_class_a_question_and_a_sequence_of_tags(store, tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
 from workbench.exchange.imports import LabelsOfFile, person_column
-from workbench.exchange.rows import RowsOut, own_cells
+from workbench.exchange.rows import RowsOut, own_cells, remarks
 from workbench.pools.cells import plain_text
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.tables.uses import COLUMNS
@@ -41,6 +41,9 @@ _SAID_YES, _SAID_NO = ("yes", "true", "1", "1.0"), ("no", "false", "0", "0.0")
 class AnswerRows(RowsOut):
     """The answers of a project, a row an item and a column a question, as the writers of labels take them.
 
+    A column NAME_person says who gave the answer to the question NAME that counts; notes and flags are the
+    item's.
+
     Args:
         session: of any question of the project.
         format: one of `CARRIED_BY`. In tables the column `tags` lists the yes / no questions that were
@@ -66,7 +69,10 @@ class AnswerRows(RowsOut):
             )
         self.pool, self._format = session.pool, format
         questions = session.questions.sessions()
-        self._labels = {question.question_name: question.state.decided for question in questions}
+        states = {question.question_name: question.state for question in questions}
+        self._labels = {name: state.decided for name, state in states.items()}
+        self._standing = {name: state.standing for name, state in states.items()}
+        self._state = session.state
         kinds = {question.question_name: question.project.kind for question in questions}
         self.switches = [name for name, kind in kinds.items() if kind == YES_NO]
         # yes is 1: what drops the names of the codes, as to_csv does, still says what was answered
@@ -84,12 +90,15 @@ class AnswerRows(RowsOut):
         labelled = sorted({item for labels in self._labels.values() for item in labels})
         self.items = every if predicted else labelled
         predictions = [f"{name}_{part}" for name in self._predictors for part in ("prediction", "confidence")]
-        if taken := [name for name in predictions if name in self._labels]:
-            raise InputError(f"A question is called {listed(taken)}, as a column of predictions: rename it.")
-        reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels, *predictions}
+        about = [*(f"{name}_person" for name in self._labels), "note", "flag", *predictions]
+        if taken := [name for name in about if name in self._labels]:
+            raise InputError(
+                f"A question is called {listed(taken)}, as another column of the file: rename it."
+            )
+        reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels, *about}
         self.take_cells(own_cells(self.pool), reserved_names)
         self.of_labels = (*self._labels, *([TAGS] if self.switches else []))
-        self.columns = ["id", *self.own, *self.of_labels, *predictions, "item"]
+        self.columns = ["id", *self.own, *self.of_labels, *about, "item"]
 
     def row(self, item: int) -> dict[str, Any]:
         """Facts about one item; None where a question is not answered."""
@@ -104,7 +113,9 @@ class AnswerRows(RowsOut):
         for name, predict in self._predictors.items():
             label, share = max(predict(item).items(), key=lambda pair: pair[1])
             row |= {f"{name}_prediction": label, f"{name}_confidence": round(share, 6)}
-        row |= answers | ({TAGS: tags} if self.switches else {}) | {"item": item}
+        for name, label in answers.items():
+            row[f"{name}_person"] = None if label is None else self._standing[name][item].annotator
+        row |= answers | ({TAGS: tags} if self.switches else {}) | remarks(self._state, item) | {"item": item}
         return {name: valid_texts(value) for name, value in row.items()}
 
     def choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -81,6 +81,14 @@ class StoredLabels:
         return nullcontext()
 
 
+def remarks(state: ProjectState, item: int) -> dict[str, str]:
+    """Columns of an item's notes and its flag."""
+    return {
+        "note": " | ".join(note.text for note in state.notes.get(item, ())),
+        "flag": state.flagged.get(item, "") or ("flagged" if item in state.flagged else ""),
+    }
+
+
 class RowsOut:
     """Rows that the writers of files take, an item each.
 
@@ -230,8 +238,7 @@ class LabelRows(RowsOut):
         row["item"] = item
         first = item if self._first is None else int(self._first[item])
         row["copy_of"] = "" if first == item else str(self._ids[first])
-        row["note"] = " | ".join(note.text for note in state.notes.get(item, ()))
-        row["flag"] = state.flagged.get(item, "") or ("flagged" if item in state.flagged else "")
+        row |= remarks(state, item)
         row["set"] = "evaluation" if item in state.evaluation or item in self._held_out else "training"
         row["status"] = "skipped" if item in state.skipped else "unsure" if item in state.unsure else "open"
         if vote is None and item in self._aside:

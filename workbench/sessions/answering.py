@@ -470,7 +470,7 @@ class Answers:
         return import_events(state, votes, of.text)
 
     def _settings(self, state: ProjectState, of: Operation) -> list[Event]:
-        """Change settings; see `Part._change`."""
+        """Change settings; see `Part._change_settings`."""
         settings, event = of.value
         if state.model != settings:
             raise Conflict("Somebody changed the settings meanwhile.")

@@ -52,7 +52,7 @@ class GuessSources(Part):
         Raises:
             InputError: a source that says nothing of this pool, or a classifier that takes no guess.
         """
-        return self._change(partial(self._event_of, lambda _: sources))
+        return self._change_settings(partial(self._event_of, lambda _: sources))
 
     def _event_of(
         self,
@@ -114,4 +114,4 @@ class GuessSources(Part):
         def with_entry(before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
             return [*(guess for guess in before if guess["source"] != source), entry]
 
-        return self._change(partial(self._event_of, with_entry))
+        return self._change_settings(partial(self._event_of, with_entry))

@@ -34,7 +34,9 @@ class Part:
         assert recorded is not None
         return recorded
 
-    def _change(self, event_of: Callable[[ProjectState, Mapping[str, Any]], Event | None]) -> Event | None:
+    def _change_settings(
+        self, event_of: Callable[[ProjectState, Mapping[str, Any]], Event | None]
+    ) -> Event | None:
         """Change settings by what they are, also where somebody else changes them at the same moment.
 
         Args:
@@ -145,7 +147,7 @@ class Team(Part):
         Returns:
             The recorded event, or None when nothing changes.
         """
-        return self._change(
+        return self._change_settings(
             lambda state, _: (
                 None if bool(on) == bool(state.model.get("names_hidden")) else Event.names_hidden(bool(on))
             )

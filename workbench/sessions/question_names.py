@@ -94,7 +94,7 @@ class QuestionNames(Names, Generic[S]):
         words = " ".join(question.split())
         if len(words) > MOST_ASKED:
             raise InputError(f"The question is {len(words)} characters long; {MOST_ASKED} can be shown.")
-        return self._change(
+        return self._change_settings(
             lambda _, settings: (
                 None if words == str(settings.get("question") or "") else Event.question_changed(words)
             )

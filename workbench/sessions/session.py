@@ -244,7 +244,7 @@ class Session(OpenSession):
             trust_typed(classifier or "", policy or "", dict(options or {}))
             return Event.model_changed(classifier=name, options=new_options, policy=chooses)
 
-        return Part(self)._change(event_of)
+        return Part(self)._change_settings(event_of)
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
