@@ -17,7 +17,7 @@ Start = Callable[..., Session]
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]:
-    """What somebody else does just before the next transaction of a project begins."""
+    """Act of somebody else just before the next transaction of a project begins."""
 
     def before(act: Callable[[], Any]) -> None:
         plain, acts = OpenProject.together, [act]

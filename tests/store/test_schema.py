@@ -9,7 +9,7 @@ PINNED = ("0016", "66e7655d7627ce37")
 
 
 def described() -> str:
-    """What a database of the tables looks like, a line a column and an index."""
+    """Description of the tables, a line a column and an index."""
     lines = []
     for table in (*schema.metadata.sorted_tables, schema.versions):
         for column in table.columns:

@@ -296,7 +296,7 @@ class LabelRows(RowsOut):
             asks = self.state.asks
             ids = [payload["ask"]] if "ask" in payload else payload.get("asks", ())
             own_asks = (asks[ask] for ask in ids if ask in asks and asks[ask].item == item)
-            guess = next((ask.details.get("guess") for ask in own_asks), None)
+            guess = next((ask.guess for ask in own_asks), ())
         return None if not guess else {self.state.class_name(key): p for key, p in guess}
 
     def _predict(self, item: int, row: dict[str, Any]) -> None:

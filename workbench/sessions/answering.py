@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions, guess_of, leased_until
+from workbench.sessions.asking import LEASE_SECONDS, Questions, guess_of
 from workbench.sessions.finish_state import certification, freezing
 from workbench.sessions.fitting import Fits
 from workbench.sessions.instruction_texts import has_read, picked, written
@@ -25,7 +25,7 @@ from workbench.sessions.taxonomy import (
     new_name,
     with_key,
 )
-from workbench.store import YES_NO, AskRecord, Event, FileVote, ProjectState
+from workbench.store import YES_NO, Ask, Event, FileVote, ProjectState
 from workbench.store.events import UNDOABLE
 from workbench.store.fold_items import FILE, PERSON, names_one_person, person_of, vote_of
 
@@ -69,18 +69,17 @@ class Answers:
 
     def lease(self, transaction: Transaction, asks: Sequence[Ask], moment: float, lease: float) -> list[Ask]:
         """Record the questions that are new or ran out; all of them, with their expiries."""
-        renewed = leased_until((a for a in asks if a.expires <= moment), moment + lease)
+        renewed = [ask.document() for ask in asks if ask.expires <= moment]
         if renewed:
-            self.add(transaction, Event.asked([a.document() for a in renewed], moment + lease))
-        by_id = {a.id: a for a in renewed}
-        return [by_id.get(a.id, a) for a in asks]
+            self.add(transaction, Event.asked(renewed, moment + lease))
+        return [transaction.state.asks[ask.id] for ask in asks]
 
     @property
     def _name(self) -> str:
         """Name of the question, as it is called now."""
         return self._project.store.project(self._project.id).question
 
-    def asked(self, state: ProjectState, ask_id: str, item: int = -1) -> AskRecord:
+    def asked(self, state: ProjectState, ask_id: str, item: int = -1) -> Ask:
         """The question of this id.
 
         Raises:
@@ -93,7 +92,7 @@ class Answers:
             raise InputError(f"The question is about item {ask.item}, and the answer about item {item}.")
         return ask
 
-    def _accepts(self, state: ProjectState, ask: AskRecord) -> bool:
+    def _accepts(self, state: ProjectState, ask: Ask) -> bool:
         """True if an answer of this annotator to the question is taken."""
         if not self._questions.is_open(ask, state):
             return False
@@ -103,7 +102,7 @@ class Answers:
         late = ask.expires <= moment or ask.annotator != self.annotator
         return not late or ask.item not in self._questions.leased(state, moment, self.annotator, but=ask.id)
 
-    def _accepts_late(self, state: ProjectState, ask: AskRecord) -> bool:
+    def _accepts_late(self, state: ProjectState, ask: Ask) -> bool:
         """True if an answer to a question that others were asked meanwhile is taken as one more vote.
 
         A person who pressed a key saw the item: what they say of it is not lost because the question had
@@ -113,7 +112,7 @@ class Answers:
             ask.annotator == self.annotator
             and not ask.answered
             and ask.role not in ("second", "grid")
-            and (ask.role != "check" or state.frozen[-1].id == int(ask.details["check"]))
+            and (ask.role != "check" or state.frozen[-1].id == ask.check)
             and self.annotator not in state.votes.get(ask.item, {})
             and (ask.role == "evaluation") == (ask.item in state.evaluation)
         )
@@ -137,7 +136,7 @@ class Answers:
             and self._questions.is_open(ask, state)
         ]
         if records:
-            documents = [Ask.of(a).document() for a in records]
+            documents = [ask.document() for ask in records]
             self.add(transaction, Event.asked(documents, moment + LEASE_SECONDS, first=behind))
         return [a.id for a in records]
 
@@ -249,7 +248,7 @@ class Answers:
         if ask.role == "check":
             if event.kind == "skip":
                 raise InputError("A check cannot be skipped, or the draw would not be fair: say unsure.")
-            payload["check"] = int(ask.details["check"])
+            payload["check"] = ask.check
         return with_key(state, replace(event, payload=payload), new)
 
     def event_of(self, value: Any, *, new: bool = False) -> Event:
@@ -508,10 +507,10 @@ class Answers:
         return int(item)
 
 
-def _provenance(ask: AskRecord) -> dict[str, Any]:
-    details = {"role": ask.role, "round": ask.details.get("round", -1)}
-    if ask.details.get("utility") is not None:
-        details["utility"] = ask.details["utility"]
+def _provenance(ask: Ask) -> dict[str, Any]:
+    details: dict[str, Any] = {"role": ask.role, "round": ask.round}
+    if ask.utility is not None:
+        details["utility"] = ask.utility
     if ask.role in ("chosen", "second"):
         details["policy"] = "chosen by person"
     # the fit that chose it, not the one that is there when the answer comes

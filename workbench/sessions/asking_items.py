@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.sessions.asking import Ask, Questions, new_ask
-from workbench.store import ProjectState
+from workbench.sessions.asking import Questions, new_ask
+from workbench.store import Ask, ProjectState
 
 if TYPE_CHECKING:
     from workbench.sessions.published import Published
@@ -72,11 +72,12 @@ class Candidate:
             self.queue.remove(ask)
         else:
             place = next((ask for ask in self.queue if ask.role in (*_BY_CHANCE, EVALUATION)), None)
-            ask = replace(new_ask(item, TOGETHER), counted=place is None or place.role != EVALUATION)
-            if place is not None and ask.counted:
+            more = {"counted": False} if place is not None and place.role == EVALUATION else {}
+            if place is not None and not more:
                 self.queue.remove(place)
+            number = -1 if self.published is None else self.published.model.number
+            ask = new_ask(item, TOGETHER, round=number, **more)
             if self.published is not None:
-                ask = replace(ask, round=self.published.model.number)
                 ask = self.questions.as_asked(ask, self.published)
         asks[self.name] = ask
 

@@ -11,10 +11,9 @@ from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Shown
 from workbench.registry import Entry
 from workbench.sessions.answering import file_vote
-from workbench.sessions.asking import Ask
 from workbench.sessions.drawing import SECOND, generator
 from workbench.sessions.part import Part
-from workbench.store import Event, FileVote
+from workbench.store import Ask, Event, FileVote
 
 if TYPE_CHECKING:
     import pandas as pd

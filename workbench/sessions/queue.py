@@ -4,11 +4,11 @@ import time
 from collections.abc import Iterable, Sequence
 
 from workbench.errors import InputError
-from workbench.sessions.asking import LEASE_SECONDS, Ask
+from workbench.sessions.asking import LEASE_SECONDS
 from workbench.sessions.asking_items import Candidate, ItemAsk, plan
 from workbench.sessions.operations import Acknowledgement, given_id
 from workbench.sessions.part import Part
-from workbench.store import Event
+from workbench.store import Ask, Event
 from workbench.store.database_errors import retried
 
 

@@ -14,7 +14,7 @@ from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import Entry, trust_typed
-from workbench.sessions.asking import LEASE_SECONDS, Ask
+from workbench.sessions.asking import LEASE_SECONDS
 from workbench.sessions.asking_items import ItemAsk
 from workbench.sessions.execution import Execution, operation_of
 from workbench.sessions.finishing import Checks
@@ -34,7 +34,7 @@ from workbench.sessions.queue import Queue
 from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import with_choice
-from workbench.store import Event, ProjectRecord, ProjectState, Store
+from workbench.store import Ask, Event, ProjectRecord, ProjectState, Store
 from workbench.store.database_errors import retried
 
 if TYPE_CHECKING:
