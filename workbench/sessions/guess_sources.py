@@ -82,7 +82,7 @@ class GuessSources(Part):
             }
             for source in guesses
         ]
-        return Event.guesses_changed(sources, len(pool))
+        return Event("guesses-changed", {"sources": sources, "n_items": len(pool)})
 
     def add(
         self,
