@@ -185,7 +185,7 @@ class Imported(Payload):
 
 
 class Many(OfItems):
-    """The class of many items."""
+    """The class of many items; those of a grid are the model's surest: learnt from and never measured on."""
 
     key: Name = Field(alias="class")
     rejected: list[Item] = []
@@ -194,7 +194,7 @@ class Many(OfItems):
 
 
 class Wanted(OfItems):
-    """Items that somebody wants to be asked about."""
+    """Items that somebody wants to be asked about, in this order, or to look at again (`second`)."""
 
     how: Long = ""
     second: bool = False
