@@ -15,10 +15,10 @@ from tests.pools.images.test_images import zipped
 from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.exchange.answers import format_of
-from workbench.exchange.imports import plan_import
+from workbench.exchange.imports import plan_import, plan_of, take_import
 from workbench.exchange.labels import FORMATS, export_labels
 from workbench.exchange.projects import open_bundle, write_project_bundle
-from workbench.exchange.questions import CARRIED_BY, Answers, answers_several, read_answers, take_answers
+from workbench.exchange.questions import CARRIED_BY, answers_several, read_answers
 from workbench.exchange.rows import label_table
 from workbench.pools import load_pool
 from workbench.sessions import Operation, Session
@@ -130,9 +130,9 @@ def test_all_questions_come_back_from_an_export(store, format, what):
     format = format.removesuffix("-bom")
     other = begun(store, name="other")
     assert answers_several(data, other, format)
-    take_answers(other, read_answers(data, other, format), "file")
+    take_import(other, read_answers(data, other, format), "file")
     assert labels_of(other) == labels_of(session)
-    assert read_answers(data, other, format).strange == []
+    assert read_answers(data, other, format).strange == ()
 
 
 OF_TABLES = ("csv", "csv-bom", "xlsx", "parquet", "jsonl")
@@ -270,7 +270,7 @@ def test_what_other_programs_wrote_of_two_questions_and_twenty_switches_comes_ba
     else:
         data, format = others.DATASETS.read_bytes(), "parquet"
     assert answers_several(data, session, format)
-    take_answers(session, read_answers(data, session, format), wrote)
+    take_import(session, read_answers(data, session, format), wrote)
     assert others.labels_of(session) == expected
     assert min(map(len, expected.values())) >= 2
 
@@ -292,7 +292,7 @@ def test_yes_is_one_where_the_names_of_codes_are_lost(store, tmp_path):
         table = pq.read_table(io.BytesIO(packed.read(path))).select(["item", "fraud"]).to_pandas()
     session = begun(store, name="other")
     data = table.to_csv(index=False).encode()
-    take_answers(session, read_answers(data, session, "csv"), "codes")
+    take_import(session, read_answers(data, session, "csv"), "codes")
     assert labels_of(session)["fraud"] == {item: "no" if item % 3 else "yes" for item in range(6)}
 
 
@@ -302,7 +302,7 @@ def test_a_name_with_the_sign_between_names_comes_back_from_a_cell(store):
     for place, one in enumerate(session.questions.sessions()):
         one.items.label([0, 1], "yes" if place != 1 else "no")
     other = begun(store, names, name="other")
-    take_answers(other, read_answers(export_labels(session, "csv", "questions"), other, "csv"), "file")
+    take_import(other, read_answers(export_labels(session, "csv", "questions"), other, "csv"), "file")
     assert labels_of(other) == labels_of(session)
     cells = read_answers(b"item,tags\n3,semi;semi;colon\n4,a;b;c;urgent\n", other, "csv")
     assert dict(cells.labels["semi"]) == {3: "yes", 4: "no"} and not cells.strange
@@ -373,7 +373,7 @@ def test_what_label_studio_sends_back_answers_no_switch_that_it_never_offered(
     session = begun(store)
     data = tasks(*chosen, ids=session.pool.items.ids if with_ids else None)
     assert answers_several(data, session, "label-studio")
-    take_answers(session, read_answers(data, session, "label-studio"), "file")
+    take_import(session, read_answers(data, session, "label-studio"), "file")
     assert labels_of(session) == {"topic": {0: "refund"}, "fraud": {}, "urgent": {}} | switches
 
 
@@ -397,7 +397,7 @@ def test_one_choice_of_any_name_is_the_answer_to_a_projects_one_question(store, 
     data = tasks({name: ["refund"]}, {}, {name: ["delivery"]}, None)
     assert format_of("export.json", data) == "label-studio"
     assert not answers_several(data, session, "label-studio")
-    assert plan_import(data, session, "label-studio").pairs == ((0, "refund"), (2, "delivery"))
+    assert plan_import(data, session, "label-studio").labels == {"topic": [(0, "refund"), (2, "delivery")]}
     assert answers_several(tasks({name: ["fraud", "urgent"]}), session, "label-studio") == (
         name in ("labels", "tags")
     )
@@ -417,7 +417,7 @@ def test_one_choice_of_any_name_is_the_answer_to_a_projects_one_question(store, 
 )
 def test_cells_and_lists_of_several_labels_are_read(store, format, data):
     session = begun(store)
-    take_answers(session, read_answers(data, session, format), "file")
+    take_import(session, read_answers(data, session, format), "file")
     assert labels_of(session) == {
         "topic": {0: "refund", 2: "delivery"},
         "fraud": {0: "yes", 1: "no"},
@@ -435,7 +435,7 @@ def test_a_cell_names_a_class_as_in_a_file_of_one_question(store):
     with pytest.raises(InputError, match="has the label 'None', and no class is called so"):
         read_answers(b"item,topic,fraud\n0,lost,yes\n1,None,no\n", session, "csv")
     # a class that is called as an answer to a switch is a new one all the same, and is asked about
-    assert read_answers(b"item,topic\n0,yes\n", session, "csv").n_changed(session) == 1
+    assert read_answers(b"item,topic\n0,yes\n", session, "csv").changed == 1
     # what we wrote ourselves has empty cells in their place
     named = begun(store, [("topic", ["nan", "None"]), "fraud"], name="named")
     for item, label in enumerate(("nan", "None", "nan")):
@@ -486,7 +486,7 @@ def test_a_table_that_names_persons_answers_questions_by_their_votes(store):
 def test_files_that_cannot_be_taken_are_refused_whole(store, data, says):
     session = begun(store)
     with pytest.raises(InputError, match=says):
-        take_answers(session, read_answers(data, session, "csv"), "file")
+        take_import(session, read_answers(data, session, "csv"), "file")
     assert not any(labels_of(session).values())
 
 
@@ -515,5 +515,7 @@ def test_the_undo_beside_an_import_takes_back_that_import_or_nothing(store, tmp_
 def test_of_a_file_with_a_class_that_is_refused_no_question_gets_a_label(store):
     session = begun(store, [TOPIC, ("tone", ["good", "bad"])])
     with pytest.raises(InputError):
-        take_answers(session, Answers({"topic": [(1, "refund")], "tone": [(2, "x" * 500)]}), "f.csv")
+        take_import(
+            session, plan_of(session, {"topic": [(1, "refund")], "tone": [(2, "x" * 500)]}, ()), "f.csv"
+        )
     assert labels_of(session) == {"topic": {}, "tone": {}} and session.undo() is None

@@ -25,7 +25,8 @@ from workbench.pools.tables.second_readings import VoteColumns, names_person, us
 from workbench.pools.tables.uses import CLASS_NAMES, is_exported, is_label, is_of_ours
 from workbench.reading import cut, letters, reading
 from workbench.reading import listed as quoted
-from workbench.store import LABEL, FileVote
+from workbench.sessions.operations import made_id
+from workbench.store import LABEL, YES_NO, Event, FileVote
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -41,6 +42,8 @@ class ColumnNeeded(InputError):
     columns: tuple[str, ...] = ()
 
 
+Labels = Sequence[tuple[int, str] | FileVote]
+"""Labels of a question: (item, class name) pairs, or votes of persons."""
 Votes = dict[tuple[str, str], str]
 """(id of an item, person) -> the class that the person chose."""
 
@@ -356,38 +359,49 @@ ALIKE = 0.66
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """Changes that the labels of a file would make in a project.
+    """Changes that the labels of a file would make in a project, of one question or of several.
 
     Attributes:
-        pairs: (item, class name), or votes of persons, of the rows whose item is known.
+        labels: name of a question -> those of the rows whose item is known.
         unknown: keys of the rows that name no item of the pool.
+        counts: name of a question -> how many labels.
         new: how many items have no label yet.
         same: how many have this label already.
-        differ: item -> (its label now, the one of the file).
+        differ: (question, item) -> (its label now, the one of the file).
         undecided: how many items without a label have votes that differ.
-        notes: what is to be told of how the file was read.
+        changed: how many get another label than theirs, or one of a new class.
         classes: new name of a class -> how many rows have it.
         alike: new name of a class -> the class it may be a slip of.
+        strange: names in lists that no yes / no question has, in the order in which they came.
+        notes: what is to be told of how the file was read.
     """
 
-    pairs: tuple[tuple[int, str] | FileVote, ...]
+    labels: Mapping[str, Labels]
     unknown: tuple[str, ...]
+    counts: Mapping[str, int]
     new: int
     same: int
-    differ: Mapping[int, tuple[str, str]]
+    differ: Mapping[tuple[str, int], tuple[str, str]]
+    undecided: int
+    changed: int
     classes: Mapping[str, int]
     alike: Mapping[str, str]
-    undecided: int = 0
-    notes: tuple[str, ...] = ()
+    strange: tuple[str, ...]
+    notes: tuple[str, ...]
 
-    def labels(
+    @property
+    def several(self) -> bool:
+        """True if the file answers several questions, or some that are still to be added."""
+        return len(self.counts) > 1 or bool(self.strange)
+
+    def chosen(
         self,
         *,
         leave_out_unknown: bool = False,
         keep_mine: bool = False,
         named: Mapping[str, str] | None = None,
-    ) -> list[tuple[int, str] | FileVote]:
-        """The labels to take in, for `Session.items.import_labels`.
+    ) -> dict[str, Labels]:
+        """Name of a question -> the labels to take in, as `Session.items.import_labels` takes them.
 
         Args:
             leave_out_unknown: go on without the rows whose item the pool does not have.
@@ -402,23 +416,31 @@ class ImportPlan:
                 f"{len(self.unknown):,} rows name no item of the pool: leave them out, or mend them."
             )
         renames = named or {}
-        labels = [
-            row._replace(label=renames.get(row.label, row.label))
-            if isinstance(row, FileVote)
-            else (row[0], renames.get(row[1], row[1]))
-            for row in self.pairs
-            if not (keep_mine and row[0] in self.differ)
-        ]
-        if not labels:
-            raise InputError("No label is left to take in.")
-        return labels
+        labels: dict[str, Labels] = {
+            question: [
+                vote._replace(label=renames.get(vote.label, vote.label))
+                for vote in (FileVote(*row) for row in rows)
+                if not (keep_mine and (question, vote.item) in self.differ)
+            ]
+            for question, rows in self.labels.items()
+        }
+        if not any(labels.values()):
+            raise InputError(
+                "The file answers none of the project's questions."
+                if self.several
+                else "No label is left to take in."
+            )
+        return {question: rows for question, rows in labels.items() if rows}
 
     def words(self) -> str:
         """The plan in a line for people."""
+        unknown = f"{len(self.unknown):,} of unknown items" if self.unknown else ""
+        if self.several:
+            parts = [f"{name}: {n:,}" for name, n in self.counts.items() if n]
+            return ", ".join(filter(None, [*parts, unknown])) or "nothing"
         parts = [f"{self.new:,} new", f"{len(self.differ):,} differ" if self.differ else ""]
         parts += [f"{self.same:,} are there already" if self.same else ""]
-        parts += [f"{self.undecided:,} on which people differ" if self.undecided else ""]
-        parts += [f"{len(self.unknown):,} of unknown items" if self.unknown else ""]
+        parts += [f"{self.undecided:,} on which people differ" if self.undecided else "", unknown]
         n = len(self.classes)
         parts += [
             f"{n:,} new class{'' if n == 1 else 'es'}: {', '.join(list(self.classes)[:5])}" if n else ""
@@ -427,7 +449,7 @@ class ImportPlan:
 
 
 def plan_import(data: bytes, session: Session, format: str, column: str = "") -> ImportPlan:
-    """Look through a file of labels without taking anything in.
+    """Look through a file of labels of one question without taking anything in.
 
     Args:
         data: the file.
@@ -440,7 +462,7 @@ def plan_import(data: bytes, session: Session, format: str, column: str = "") ->
     """
     unknown: list[str] = []
     notes: list[str] = []
-    pairs = import_labels(
+    labels = import_labels(
         data,
         session.pool,
         format,
@@ -450,32 +472,86 @@ def plan_import(data: bytes, session: Session, format: str, column: str = "") ->
         question=session.project.question,
         notes=notes,
     )
-    state = session.state
-    labels = {**state.labels, **dict.fromkeys(state.undecided)}
-    known_classes = set(session.classes)
-    file_labels = _labels_brought(pairs)
-    differ = {
-        item: (labels[item] or "undecided", name or "people differ")
-        for item, name in file_labels.items()
-        if labels.get(item, name) != name
-    }
-    same = sum(labels.get(item, "") == name for item, name in file_labels.items())
-    undecided = sum(name is None and item not in labels for item, name in file_labels.items())
-    classes = Counter(row[1] for row in pairs if row[1] not in known_classes)
+    return plan_of(session, {session.question_name: labels}, unknown, notes=notes)
+
+
+def plan_of(
+    session: Session,
+    labels: Mapping[str, Labels],
+    unknown: Sequence[str],
+    *,
+    strange: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> ImportPlan:
+    """Plan of an import of labels that were read; the arguments are those of `ImportPlan`."""
+    differ: dict[tuple[str, int], tuple[str, str]] = {}
+    changed: set[tuple[str, int]] = set()
+    kinds, classes, alike = Counter[str](), Counter[str](), dict[str, str]()
+    for name, rows in labels.items():
+        question = session.question(name)
+        state, known = question.state, {*question.classes}
+        present = {**state.labels, **dict.fromkeys(state.undecided)}
+        for item, label in _labels_brought(rows).items():
+            if item not in present:
+                kinds["undecided" if label is None else "new"] += 1
+            elif present[item] == label:
+                kinds["same"] += 1
+            else:
+                differ[name, item] = present[item] or "undecided", label or "people differ"
+        new_classes = Counter(row[1] for row in rows if row[1] not in known)
+        changed |= {(name, row[0]) for row in rows if known and row[1] in new_classes}
+        classes += new_classes
+        alike |= _slips(new_classes, state.classes)
     return ImportPlan(
-        tuple(pairs),
+        labels,
         tuple(unknown),
-        len(file_labels) - same - len(differ) - undecided,
-        same,
+        {name: len(rows) for name, rows in labels.items()},
+        kinds["new"],
+        kinds["same"],
         differ,
-        dict(classes),
-        _slips(classes, session.classes),
-        undecided,
+        kinds["undecided"],
+        len(changed | differ.keys()),
+        classes,
+        alike,
+        tuple(strange),
         tuple(notes),
     )
 
 
-def _labels_brought(rows: Sequence[tuple[int, str] | FileVote]) -> dict[int, str | None]:
+def take_import(session: Session, plan: ImportPlan, source: str, **choices: Any) -> list[Event]:
+    """Take in the labels of a file: all of them, or none; one undo takes all back.
+
+    Args:
+        session: of the question, or of any where the file answers several.
+        plan: what it would change.
+        source: the file's name, for the record.
+        choices: about the odd rows, as `ImportPlan.chosen` takes them.
+
+    Returns:
+        The events of questions of which it says something new.
+
+    Raises:
+        InputError: as `ImportPlan.chosen`; or names in lists that no question has.
+    """
+    if plan.strange:
+        switches = [question.question for question in session.questions.every if question.kind == YES_NO]
+        raise InputError(
+            f"No yes / no question is called {quoted(plan.strange)}, as the file lists. The project has: "
+            f"{quoted(switches) or 'none'}. Add them first, or mend the file. Nothing was imported."
+        )
+    labels, operation = plan.chosen(**choices), made_id()
+
+    def work() -> list[Event]:
+        events = [
+            session.question(name).items.import_labels(rows, source, corrects=True, operation=operation)
+            for name, rows in labels.items()
+        ]
+        return [event for event in events if event is not None]
+
+    return session.log.together(work, whole=True) if len(labels) > 1 else work()
+
+
+def _labels_brought(rows: Labels) -> dict[int, str | None]:
     """Item -> the class that a file gives it; None where its people differ."""
     labels: dict[int, str | None] = {}
     final: dict[int, str] = {}

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
-from workbench.exchange.imports import LabelsOfFile, person_column
+from workbench.exchange.imports import ImportPlan, LabelsOfFile, person_column, plan_import, plan_of
 from workbench.exchange.rows import RowsOut, own_cells, remarks
 from workbench.pools.cells import plain_text
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.tables.uses import COLUMNS
 from workbench.reading import cut, listed, reading, valid_texts
-from workbench.sessions.operations import made_id
 from workbench.sessions.questions import NO, YES
-from workbench.store import YES_NO, Event, FileVote
+from workbench.store import YES_NO
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session
@@ -127,39 +125,6 @@ class AnswerRows(RowsOut):
 # --- in -------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Answers:
-    """Content of a file of answers to several questions.
-
-    Attributes:
-        labels: name of a question -> (item, class) pairs, or votes of persons.
-        unknown: keys of rows whose item the pool does not have.
-        strange: names in lists that no yes / no question has, in the order in which they came.
-    """
-
-    labels: dict[str, list[tuple[int, str] | FileVote]] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
-    strange: list[str] = field(default_factory=list)
-
-    def n_changed(self, session: Session) -> int:
-        """Number of answers that differ from those of a project, or are of new classes."""
-        n = 0
-        for name, rows in self.labels.items():
-            question = session.question(name)
-            labels, classes = question.state.labels, {*question.classes}
-            n += sum(
-                labels.get(row[0], row[1]) != row[1] or bool(classes and row[1] not in classes)
-                for row in rows
-            )
-        return n
-
-    def words(self) -> str:
-        """Changes that would be taken in, in a line for people."""
-        parts = [f"{name}: {len(pairs):,}" for name, pairs in self.labels.items() if pairs]
-        parts += [f"{len(self.unknown):,} of unknown items"] if self.unknown else []
-        return ", ".join(parts) or "nothing"
-
-
 def answers_several(data: bytes, session: Session, format: str) -> bool:
     """True if a file answers the questions of a project by their names, or lists several labels an item."""
     if format not in READ_FROM:
@@ -180,8 +145,8 @@ def answers_several(data: bytes, session: Session, format: str) -> bool:
     return bool((names | set(LISTS)) & columns)
 
 
-def read_answers(data: bytes, session: Session, format: str) -> Answers:
-    """Answers to several questions out of a file, matched to the pool by id (or item).
+def read_answers(data: bytes, session: Session, format: str) -> ImportPlan:
+    """Answers to several questions in a file, matched to the pool by id (or item); nothing is taken in.
 
     A column that is called like a question holds its answers: names of classes, or yes and no, true and
     false, 1 and 0. A column `tags` or `labels` lists the yes / no questions of which the answer is yes, as a
@@ -199,7 +164,7 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     Raises:
         InputError: a file of another form, or a cell that is no answer.
     """
-    answers = Answers()
+    unknown: list[str] = []
     kinds = {question.question: question.kind for question in session.questions.every if not question.aside}
     switches = [name for name, kind in kinds.items() if kind == YES_NO]
     strange: dict[str, None] = {}
@@ -220,7 +185,7 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
                 continue
             item, key = places.item(entry)
             if item < 0:
-                answers.unknown.append(key)
+                unknown.append(key)
                 continue
             row_answers = {
                 name: _yes_or_no(row[name], name, where)
@@ -250,48 +215,25 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
         for item, key, entry, names in unnamed:
             for name in names & offered:
                 labels[name].add(item, key, entry, NO)
-        answers.labels = {name: of_question.of_items() for name, of_question in labels.items()}
-    answers.strange = list(strange)
-    return answers
+        file_labels = {name: of_question.of_items() for name, of_question in labels.items()}
+    return plan_of(session, file_labels, unknown, strange=list(strange))
 
 
-def take_answers(session: Session, answers: Answers, source: str) -> tuple[dict[str, int], Event | None]:
-    """Take in what a file says of several questions: all of it, or nothing.
+def plan_of_file(data: bytes, session: Session, format: str, column: str = "") -> ImportPlan:
+    """Changes that the labels of a file would make, be they of one question or of several.
 
     Args:
-        session: of any question of the project.
-        answers: from `read_answers`.
-        source: where they come from, for the record.
-
-    Returns:
-        Name of a question -> how many items got a label, and an event that an undo takes back with all of the
-        import; None where the file says nothing new.
+        data: the file.
+        session: of the question, or of any where the file answers several.
+        format: as for `import_labels`.
+        column: as for `import_labels`; where it is said, the file is of one question.
 
     Raises:
-        InputError: names that no question has.
+        InputError: as `plan_import` and `read_answers`.
     """
-    if answers.strange:
-        switches = [question.question for question in session.questions.every if question.kind == YES_NO]
-        raise InputError(
-            f"No yes / no question is called {listed(answers.strange)}, as the file lists. The project has: "
-            f"{listed(switches) or 'none'}. Add them first, or mend the file. Nothing was imported."
-        )
-    if not any(answers.labels.values()):
-        raise InputError("The file answers none of the project's questions.")
-
-    operation = made_id()
-
-    def work() -> tuple[dict[str, int], Event | None]:
-        counts, last = {}, None
-        for name, pairs in answers.labels.items():
-            question = session.question(name)
-            before = question.state.n_labelled
-            if pairs:
-                last = question.items.import_labels(pairs, source, corrects=True, operation=operation) or last
-            counts[name] = question.state.n_labelled - before
-        return counts, last
-
-    return session.log.together(work, whole=True)
+    if not column and answers_several(data, session, format):
+        return read_answers(data, session, format)
+    return plan_import(data, session, format, column)
 
 
 def _alone(cell: Any, name: str, where: str) -> Any:
