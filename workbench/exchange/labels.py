@@ -77,6 +77,8 @@ TYPED = ("xlsx", "parquet", "jsonl", "huggingface")
 """Formats that know numbers from texts."""
 OF_IMAGES = ("coco", "folders")
 """Formats that only pools of images have."""
+OF_FINISHED = ("status", "source", "confidence", "certificate")
+"""Columns that say whose a label of a finished set is."""
 EMBEDDED = 100 << 20
 """Most bytes of pictures that go into Label Studio's tasks themselves; others lie beside them."""
 TASKS = "tasks.json"
@@ -305,14 +307,12 @@ def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     records = [rows.row(item) for item in rows.items] if rows.finished else []
     labels = [row["label"] for row in records] or [state.decided.get(item) for item in rows.items]
     whose = {
-        "status": np.asarray([row["status"] for row in records], dtype=np.str_),
-        "source": np.asarray([row["source"] for row in records], dtype=np.str_),
-        "confidence": np.asarray([row["confidence"] for row in records], dtype=float),
-        "certificate": np.asarray([row["certificate"] for row in records], dtype=np.str_),
+        name: np.asarray([row[name] for row in records], dtype=float if name in NUMBERS else np.str_)
+        for name in (OF_FINISHED if records else ())
     }
     out.write(
         arrays_to_bytes(
-            (whose if records else {})
+            whose
             | {
                 "X": np.asarray(pool.features[items]),
                 "y": np.asarray([-1 if name is None else code_of[name] for name in labels], dtype=np.int64),
@@ -344,7 +344,7 @@ def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
             data, ending = picture_of(pool, item)
             path = f"{folder}/{names.of(item, ending)}"
             put(archive, path, data, squeeze=False)
-            about = {name: row[name] for name in ("id", "label", "source", "confidence", "certificate")}
+            about = {name: row[name] for name in ("id", "label", *OF_FINISHED[1:])}
             whose.append(json.dumps({"file": path, **about}, ensure_ascii=False))
         if rows.finished:
             put(archive, "sources.jsonl", "".join(f"{line}\n" for line in whose))
@@ -531,8 +531,7 @@ def _write_coco(out: IO[bytes], session: Any, rows: LabelRows) -> None:
         if row["label"] is not None and row["status"] != "predicted":
             # of the whole image; COCO's own tool looks for area and crowd in every annotation
             about = {"image_id": row["item"], "category_id": state.classes.index(row["label"]) + 1}
-            names = ("status", "source", "confidence", "certificate") if rows.finished else ()
-            whose = {"attributes": {name: row[name] for name in names}} if names else {}
+            whose = {"attributes": {name: row[name] for name in OF_FINISHED}} if rows.finished else {}
             annotations.append({"id": number, **about, "area": width * height, "iscrowd": 0, **whose})
     categories = [{"id": code + 1, "name": name} for code, name in enumerate(state.classes)]
     about = {"description": f"{pool.title or pool.name}: classes of whole images"}

@@ -335,7 +335,7 @@ def certified_of(frozen: Frozen, found: Evidence) -> int:
 
 
 def _sum(frozen: Frozen, key: int, answers: list[Any], make: Callable[[], Any]) -> Any:
-    """What `make` gives with all the answers added, each by its arguments."""
+    """Sum that `make` begins, with all the answers added, each by its arguments."""
     total, added = frozen.sums.get(key, (None, []))
     if total is None or answers[: len(added)] != added:
         total, added = make(), []
