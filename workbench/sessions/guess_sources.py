@@ -1,7 +1,6 @@
 """Sources of guesses that a project begins with: what each says now, and changing them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.classifiers import title_of
@@ -52,21 +51,19 @@ class GuessSources(Part):
         Raises:
             InputError: a source that says nothing of this pool, or a classifier that takes no guess.
         """
-        return self._change_settings(partial(self._event_of, lambda _: sources))
+        return self._change_settings(lambda state, settings: self._started(state, settings, sources))
 
-    def _event_of(
-        self,
-        sources_of: Callable[[Sequence[Mapping[str, Any]]], Sequence[str | Mapping[str, Any]]],
-        state: ProjectState,
-        settings: Mapping[str, Any],
+    def _started(
+        self, state: ProjectState, settings: Mapping[str, Any], sources: Sequence[str | Mapping[str, Any]]
     ) -> Event | None:
+        """Event of a start from these guesses; None where it is the present one."""
         pool, before = self._session.pool, list(settings.get("guesses") or ())
         entries = {source["source"]: source for source in before}
         arguments = [
             {**entries.get(source["source"], {}), **source}
             if isinstance(source, Mapping)
             else entries.get(source, {}) | {"source": source, "on": True}
-            for source in sources_of(before)
+            for source in sources
         ]
         guesses = checked_sources(arguments, pool, state.classes)
         if any(source["on"] for source in guesses) and not takes_guess(settings["classifier"]):
@@ -74,7 +71,7 @@ class GuessSources(Part):
         if guesses == before:
             return None
         recorded = predictions_in(state.model.get("guesses", ()))
-        sources = [
+        news = [
             {
                 name: value
                 for name, value in source.items()
@@ -82,7 +79,7 @@ class GuessSources(Part):
             }
             for source in guesses
         ]
-        return Event("guesses-changed", {"sources": sources, "n_items": len(pool)})
+        return Event("guesses-changed", {"sources": news, "n_items": len(pool)})
 
     def add(
         self,
@@ -111,7 +108,8 @@ class GuessSources(Part):
         entry: dict[str, Any] = {"source": source, "on": True, "said": as_said(predictions)}
         entry |= {"mapping": dict(mapping)} if mapping else {}
 
-        def with_entry(before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-            return [*(guess for guess in before if guess["source"] != source), entry]
+        def started(state: ProjectState, settings: Mapping[str, Any]) -> Event | None:
+            others = [guess for guess in settings.get("guesses") or () if guess["source"] != source]
+            return self._started(state, settings, [*others, entry])
 
-        return self._change_settings(partial(self._event_of, with_entry))
+        return self._change_settings(started)
