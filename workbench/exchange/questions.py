@@ -65,12 +65,11 @@ class AnswerRows(RowsOut):
             raise InputError(
                 f"{format} holds one label an item; several questions go into {', '.join(CARRIED_BY)}."
             )
-        self.pool, self._format = session.pool, format
+        self.state, self.pool, self._format = session.state, session.pool, format
         questions = session.questions.sessions()
         states = {question.question_name: question.state for question in questions}
         self._labels = {name: state.decided for name, state in states.items()}
         self._standing = {name: state.standing for name, state in states.items()}
-        self._state = session.state
         kinds = {question.question_name: question.project.kind for question in questions}
         self.switches = [name for name, kind in kinds.items() if kind == YES_NO]
         # yes is 1: what drops the names of the codes, as to_csv does, still says what was answered
@@ -113,7 +112,7 @@ class AnswerRows(RowsOut):
             row |= {f"{name}_prediction": label, f"{name}_confidence": round(share, 6)}
         for name, label in answers.items():
             row[f"{name}_person"] = None if label is None else self._standing[name][item].annotator
-        row |= answers | ({TAGS: tags} if self.switches else {}) | remarks(self._state, item) | {"item": item}
+        row |= answers | ({TAGS: tags} if self.switches else {}) | remarks(self.state, item) | {"item": item}
         return {name: valid_texts(value) for name, value in row.items()}
 
     def choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:

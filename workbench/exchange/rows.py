@@ -94,12 +94,14 @@ class RowsOut:
 
     Attributes:
         items: [n] of the rows.
+        state: of the project.
         pool: of the items; None where it is not at hand.
         columns: names of all columns.
         own: names of the items' own columns, as they are in the rows.
     """
 
     items: Sequence[int]
+    state: ProjectState
     pool: Any
     columns: list[str]
     own: list[str]
@@ -176,8 +178,7 @@ class LabelRows(RowsOut):
     ) -> None:
         if what not in SCOPES:
             raise InputError(f"An export holds {', '.join(SCOPES)}; got {cut(what)}.")
-        self.state: ProjectState = session.state
-        self.pool: Any = session.pool
+        self.state, self.pool = session.state, session.pool
         self._what = what
         self._events = list(session.log.events)
         self._payloads = {event.id: event.payload for event in self._events}

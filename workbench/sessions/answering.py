@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.sessions.asking import LEASE_SECONDS, Questions, guess_of
+from workbench.sessions.asking import LEASE_SECONDS, guess_of
 from workbench.sessions.finish_state import certification, freezing
 from workbench.sessions.fitting import Fits
 from workbench.sessions.instruction_texts import has_read, picked, written
 from workbench.sessions.operations import Acknowledgement, Operation, made_id, provenance, taken_id
-from workbench.sessions.project import OpenQuestion, Transaction
+from workbench.sessions.project import Transaction
 from workbench.sessions.questions import NO, YES
 from workbench.sessions.taxonomy import (
     CLASS_CHANGES,
@@ -49,16 +49,12 @@ class Answers:
     """Events that one annotator records, each within a transaction of the caller's.
 
     Args:
-        project: as this process has it open.
-        questions: says what is open and who is being asked.
-        fits: for the record of what the model knew.
+        fits: of the question, with its log and who is being asked.
         annotator: whose events these are.
     """
 
-    def __init__(self, project: OpenQuestion, questions: Questions, fits: Fits, annotator: str) -> None:
-        self._project = project
-        self._questions = questions
-        self._fits = fits
+    def __init__(self, fits: Fits, annotator: str) -> None:
+        self._project, self._questions, self._fits = fits.project, fits.questions, fits
         self.annotator = annotator
 
     def add(self, transaction: Transaction, event: Event) -> Event:
