@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import getpass
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.documents.checking import with_settings
 from workbench.documents.projects import ProjectSettings
-from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import Entry, trust_typed
@@ -35,7 +33,6 @@ from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import with_choice
 from workbench.store import Ask, Event, ProjectRecord, ProjectState, Store
-from workbench.store.database_errors import retried
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -263,7 +260,6 @@ class Session(OpenSession):
 
     # --- asking and answering -----------------------------------------------------------------
 
-    @retried
     def ask(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[Ask]:
         """Questions for this annotator, best first.
 
@@ -278,24 +274,8 @@ class Session(OpenSession):
         Returns:
             At most k asks, recorded; fewer, or none, when little is left.
         """
-        if k < 1:
-            raise InputError(f"At least one item must be asked for; got k={k}.")
-        state = self.state
-        published = self._prepare(state)
-        moment = time.time()
-        # A reload asks for what it was shown: nothing to record.
-        leased_items = self._questions.leased(state, moment, self.annotator)
-        asks = self._questions.standing(state, self.annotator, leased_items)[:k]
-        if len(asks) == k and all(a.expires > moment for a in asks):
-            return asks
-        with self._project.recording() as transaction:
-            state = transaction.state
-            leased_items = self._questions.leased(state, moment, self.annotator)
-            asks = self._questions.standing(state, self.annotator, leased_items)[:k]
-            if len(asks) < k:
-                exclusions = leased_items | {a.item for a in asks}
-                asks += self._questions.fresh(state, self.annotator, k - len(asks), exclusions, published)
-            return self._answers.lease(transaction, asks, moment, lease)
+        name = self.question_name
+        return [item.asks[name] for item in self.queue.of([self], k, lease)]
 
     def tell(
         self,
