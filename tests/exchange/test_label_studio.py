@@ -22,9 +22,9 @@ import pytest
 
 from tests.exchange import of_other_programs
 from tests.exchange.test_scopes import photos, project
-from workbench.exchange.imports import import_labels
+from workbench.exchange.imports import import_labels, take_import
 from workbench.exchange.labels import export_labels
-from workbench.exchange.questions import read_answers, take_answers
+from workbench.exchange.questions import read_answers
 
 __all__ = ["photos"]
 
@@ -107,5 +107,5 @@ def test_two_questions_and_twenty_switches_go_there_and_come_back(label_studio: 
     assert (taken["task_count"], taken["annotation_count"]) == (len(tasks), len(tasks))
     back = call(f"{label_studio}/api/projects/{made['id']}/export?exportType=JSON&download_all_tasks=true")
     other = of_other_programs.begun(store, "again")
-    take_answers(other, read_answers(json.dumps(back).encode(), other, "label-studio"), "there")
+    take_import(other, read_answers(json.dumps(back).encode(), other, "label-studio"), "there")
     assert of_other_programs.labels_of(other) == of_other_programs.labels_of(session)

@@ -223,6 +223,7 @@ def test_an_empty_project_exports_an_empty_table(start: Callable[..., Session]) 
         ("csv", b"id,label\n3,\n", "holds no labels"),
         ("csv", b"a,b\n1,2\n", r"has the columns id \(or item\) and label; this one has a, b"),
         ("csv", b"id,label\n1,a\n1,b\n", "two labels: 'a' and 'b'"),
+        ("csv", b"id,label,annotator\n1,a,ann\n1,b,ann\n", "two labels: 'a' and 'b'"),
         ("csv", b"id,label\n1,a\n999,b\nx,c\n", "has no item 999, x. Nothing was imported"),
         ("csv", b"item,label\n-1,a\n", "has no item -1"),
         ("csv", b"id,label\n1\n", "line 2 has 1 cell; the header has 2"),
@@ -582,6 +583,23 @@ def test_a_column_that_was_left_empty_for_the_labels_is_read_when_it_is_filled()
             b'{"item": 0, "_input_hash": 1, "_session_id": "x-bob", "answer": "accept", "label": "c"}\n',
             [FileVote(0, "b", "x-ann"), FileVote(0, "c", "x-bob")],
         ),
+        # of one without the numbers of its annotations, and of any table of votes
+        (
+            "csv",
+            b"item,label,annotator,created_at\n0,b,ann,2026-01-01T10:00:00Z\n0,c,bob,2026-01-01T11:00:00Z\n",
+            [
+                FileVote(0, "b", "ann", "2026-01-01T10:00:00.000+00:00"),
+                FileVote(0, "c", "bob", "2026-01-01T11:00:00.000+00:00"),
+            ],
+        ),
+        (
+            "jsonl",
+            b'[{"item": 0, "label": "b", "WorkerId": "w1"}, {"item": 0, "label": "c", "WorkerId": "w2"}, '
+            b'{"item": 1, "label": "b", "WorkerId": "w1"}, {"item": 1, "label": "c", "WorkerId": "w1"}]',
+            [FileVote(0, "b", "w1"), FileVote(0, "c", "w2"), FileVote(1, "c", "w1")],
+        ),
+        # who labelled alone is the file
+        ("csv", b"item,label,annotator\n0,b,ann\n1,c,bob\n", [(0, "b"), (1, "c")]),
         # of a person who answered twice the newest counts, over sessions that Prodigy named by itself too
         (
             "csv",

@@ -40,7 +40,8 @@ def two_annotators(items: list[int], one: Any, other: Any) -> list[dict[str, Any
 
 def take(session: Session, tasks: list[dict[str, Any]], name: str) -> Any:
     data = json.dumps(tasks).encode()
-    return session.items.import_labels(plan_import(data, session, "label-studio").labels(), name)
+    plan = plan_import(data, session, "label-studio")
+    return session.items.import_labels(plan.labels[session.question_name], name)
 
 
 def figures(session: Session) -> dict[str, tuple[int, int]]:

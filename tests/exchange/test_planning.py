@@ -7,9 +7,9 @@ import pytest
 
 from workbench.cli.projects import import_project
 from workbench.errors import InputError
-from workbench.exchange.imports import plan_import
+from workbench.exchange.imports import plan_import, take_import
 from workbench.sessions import Session
-from workbench.store import Store
+from workbench.store import LABEL, Store
 
 FILE = b"id,label\na,low\nb,high\nc,lwo\nd,other\nnobody,low\n"
 
@@ -30,7 +30,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 def test_a_plan_counts_what_is_new_what_differs_what_is_unknown(session: Session) -> None:
     events = session.state.n_events
     plan = plan_import(FILE, session, "csv")
-    assert (plan.new, plan.same, dict(plan.differ)) == (2, 1, {1: ("low", "high")})
+    assert (plan.new, plan.same, dict(plan.differ)) == (2, 1, {(LABEL, 1): ("low", "high")})
     assert plan.unknown == ("nobody",) and dict(plan.classes) == {"lwo": 1, "other": 1}
     assert dict(plan.alike) == {"lwo": "low"}, "a slip of the pen is no fourth class unseen"
     assert (
@@ -42,10 +42,9 @@ def test_a_plan_counts_what_is_new_what_differs_what_is_unknown(session: Session
 def test_labels_are_taken_as_somebody_decided(session: Session) -> None:
     plan = plan_import(FILE, session, "csv")
     with pytest.raises(InputError, match="leave them out"):
-        plan.labels()
-    session.items.import_labels(
-        plan.labels(leave_out_unknown=True, keep_mine=True, named={"lwo": "low"}), "labels.csv"
-    )
+        take_import(session, plan, "labels.csv")
+    choices = {"leave_out_unknown": True, "keep_mine": True, "named": {"lwo": "low"}}
+    take_import(session, plan, "labels.csv", **choices)
     assert session.state.labels == {0: "low", 1: "low", 2: "low", 3: "other"}
     assert session.classes == ("low", "high", "other")
 
@@ -78,14 +77,14 @@ def test_items_on_which_people_of_a_file_differ_are_not_there_already(session: S
     tasks = [{"id": 7, "data": {"id": "f"}, "annotations": [choice(1, "low"), choice(2, "high")]}]
     plan = plan_import(json.dumps(tasks).encode(), session, "label-studio")
     assert (plan.new, plan.same, plan.undecided) == (0, 0, 1)
-    session.items.import_labels(plan.labels(), "theirs.json", corrects=True)
+    take_import(session, plan, "theirs.json")
     assert 5 in session.state.undecided
     # the same file once more changes nothing; where its people have come to agree, it does
     again = plan_import(json.dumps(tasks).encode(), session, "label-studio")
     assert (again.same, dict(again.differ)) == (1, {})
     tasks[0]["annotations"] = [choice(1, "low"), choice(2, "low")]
     plan = plan_import(json.dumps(tasks).encode(), session, "label-studio")
-    assert (plan.same, dict(plan.differ)) == (0, {5: ("undecided", "low")})
+    assert (plan.same, dict(plan.differ)) == (0, {(LABEL, 5): ("undecided", "low")})
 
 
 def test_a_column_of_labels_is_named_on_the_command_line(session: Session, tmp_path: Path) -> None:

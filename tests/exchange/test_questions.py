@@ -6,6 +6,7 @@ import json
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.exchange import of_other_programs as others
@@ -14,13 +15,15 @@ from tests.pools.images.test_images import zipped
 from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.exchange.answers import format_of
-from workbench.exchange.imports import plan_import
-from workbench.exchange.labels import export_labels
+from workbench.exchange.imports import plan_import, plan_of, take_import
+from workbench.exchange.labels import FORMATS, export_labels
 from workbench.exchange.projects import open_bundle, write_project_bundle
-from workbench.exchange.questions import CARRIED_BY, Answers, answers_several, read_answers, take_answers
+from workbench.exchange.questions import CARRIED_BY, answers_several, read_answers
+from workbench.exchange.rows import label_table
+from workbench.pools import load_pool
 from workbench.sessions import Operation, Session
 from workbench.sessions.operations import SKIPPED
-from workbench.store import Store
+from workbench.store import FileVote, Store
 from workbench.studies.tasks import Report, labels_taken_in
 
 TOPIC = ("topic", ["refund", "delivery"])
@@ -104,6 +107,16 @@ def test_a_bundle_with_two_questions_of_one_name_is_refused(store, tmp_path):
         open_bundle(place, store=store)
 
 
+def read_table(path):
+    """A file of a table, as pandas reads it."""
+    if path.suffix == ".csv":
+        # a quote keeps a spreadsheet from running what begins with a sign
+        return pd.read_csv(path, encoding="utf-8-sig").replace("'=", "=", regex=True)
+    if path.suffix == ".jsonl":
+        return pd.read_json(path, lines=True)
+    return pd.read_excel(path) if path.suffix == ".xlsx" else pd.read_parquet(path)
+
+
 def labels_of(session):
     return {one.question_name: one.state.labels for one in session.questions.sessions()}
 
@@ -117,9 +130,95 @@ def test_all_questions_come_back_from_an_export(store, format, what):
     format = format.removesuffix("-bom")
     other = begun(store, name="other")
     assert answers_several(data, other, format)
-    take_answers(other, read_answers(data, other, format), "file")
+    take_import(other, read_answers(data, other, format), "file")
     assert labels_of(other) == labels_of(session)
-    assert read_answers(data, other, format).strange == []
+    assert read_answers(data, other, format).strange == ()
+
+
+OF_TABLES = ("csv", "csv-bom", "xlsx", "parquet", "jsonl")
+
+
+def written_by_two(store):
+    """Answers of two people to the questions of some items, with notes and flags."""
+    session = answered(store)
+    bob = session.as_annotator("bob")
+    bob.question("urgent").items.label(3, "no")
+    bob.items.note(3, "odd")
+    bob.items.note(3, "=really")
+    session.items.flag(4, True, "look")
+    session.question("fraud").items.flag(5)
+    return session
+
+
+@pytest.mark.parametrize("what", ["questions", "questions-predictions"])
+@pytest.mark.parametrize("format", OF_TABLES)
+def test_an_export_of_all_questions_says_who_answered_what_with_notes_and_flags(
+    store, tmp_path, format, what
+):
+    session = written_by_two(store)
+    session.questions.refit()
+    path = tmp_path / f"all{FORMATS[format]}"
+    path.write_bytes(export_labels(session, format, what))
+    frame = read_table(path)
+    about = [
+        "topic",
+        "fraud",
+        "urgent",
+        "tags",
+        "topic_person",
+        "fraud_person",
+        "urgent_person",
+        "note",
+        "flag",
+    ]
+    assert [name for name in frame if name in about] == about
+    cells = frame[about].astype(object).where(frame[about].notna() & (frame[about] != ""), None)
+    people = cells.loc[:5, ["topic_person", "fraud_person", "urgent_person"]].values.tolist()
+    assert people == [["ann", "ann", {2: "ann", 3: "bob"}.get(item)] for item in range(6)]
+    assert cells["note"].dropna().to_dict() == {3: "odd | =really"}
+    assert cells["flag"].dropna().to_dict() == {4: "look", 5: "flagged"}
+    # as in an export of one question
+    rows = {row["item"]: row for row in label_table(session)}
+    for item in range(6):
+        assert [rows[item][name] or None for name in ("person", "note", "flag")] == [
+            cells.loc[item, name] for name in ("topic_person", "note", "flag")
+        ]
+
+
+@pytest.mark.parametrize("what", ["questions", "questions-predictions"])
+@pytest.mark.parametrize("format", OF_TABLES)
+def test_an_export_of_all_questions_opens_as_a_pool_of_its_items(store, tmp_path, format, what):
+    session = written_by_two(store)
+    session.questions.refit()
+    path = tmp_path / f"all{FORMATS[format]}"
+    path.write_bytes(export_labels(session, format, what))
+    pool = load_pool(str(path))
+    left_out = dict.fromkeys(("topic", "fraud", "urgent"), "leave out")
+    assert {name: use["use"] for name, use in pool.uses.items()} == {"id": "id", "text": "text"} | left_out
+    assert pool.classes == () and any("can be taken over as questions" in note for note in pool.notes)
+    again = Session.create(
+        str(path),
+        questions=["column:topic", "column:fraud"],
+        store=store,
+        annotator="ann",
+        classifier="logistic-regression",
+        policy="margin",
+    )
+    expected = labels_of(session)
+    assert labels_of(again) == {name: expected[name] for name in ("topic", "fraud")}
+
+
+def test_a_table_of_numbers_with_answers_does_not_learn_from_them(tmp_path):
+    head = "id,x,topic,fraud,topic_person,fraud_person,note,flag,item"
+    rows = [
+        f"r{i},{i / 7:.3f},{TOPIC[1][i % 2]},{('yes', 'no')[i % 3 == 0]},ann,bob,,,{i}" for i in range(40)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join([head, *rows]))
+    pool = load_pool(str(tmp_path / "t.csv"))
+    uses = {name: use["use"] for name, use in pool.uses.items()}
+    assert uses == {"id": "id", "x": "number", "topic": "leave out", "fraud": "leave out"}
+    named = load_pool(str(tmp_path / "t.csv"), columns={"topic": "class", "flag": "leave out"})
+    assert named.classes == ("delivery", "refund") and "flag" in named.uses
 
 
 def test_predictions_of_all_questions_that_have_a_model_are_one_file(store):
@@ -142,6 +241,9 @@ def test_predictions_of_all_questions_that_have_a_model_are_one_file(store):
     session.questions.add("topic_prediction")
     with pytest.raises(InputError, match="called 'topic_prediction'"):
         export_labels(session, "csv", "questions-predictions")
+    session.questions.add("flag")
+    with pytest.raises(InputError, match="called 'flag', as another column of the file: rename it"):
+        export_labels(session, "csv", "questions")
 
 
 def test_huggingface_reads_a_class_a_question_and_a_sequence_of_tags(store, tmp_path):
@@ -168,7 +270,7 @@ def test_what_other_programs_wrote_of_two_questions_and_twenty_switches_comes_ba
     else:
         data, format = others.DATASETS.read_bytes(), "parquet"
     assert answers_several(data, session, format)
-    take_answers(session, read_answers(data, session, format), wrote)
+    take_import(session, read_answers(data, session, format), wrote)
     assert others.labels_of(session) == expected
     assert min(map(len, expected.values())) >= 2
 
@@ -190,7 +292,7 @@ def test_yes_is_one_where_the_names_of_codes_are_lost(store, tmp_path):
         table = pq.read_table(io.BytesIO(packed.read(path))).select(["item", "fraud"]).to_pandas()
     session = begun(store, name="other")
     data = table.to_csv(index=False).encode()
-    take_answers(session, read_answers(data, session, "csv"), "codes")
+    take_import(session, read_answers(data, session, "csv"), "codes")
     assert labels_of(session)["fraud"] == {item: "no" if item % 3 else "yes" for item in range(6)}
 
 
@@ -200,7 +302,7 @@ def test_a_name_with_the_sign_between_names_comes_back_from_a_cell(store):
     for place, one in enumerate(session.questions.sessions()):
         one.items.label([0, 1], "yes" if place != 1 else "no")
     other = begun(store, names, name="other")
-    take_answers(other, read_answers(export_labels(session, "csv", "questions"), other, "csv"), "file")
+    take_import(other, read_answers(export_labels(session, "csv", "questions"), other, "csv"), "file")
     assert labels_of(other) == labels_of(session)
     cells = read_answers(b"item,tags\n3,semi;semi;colon\n4,a;b;c;urgent\n", other, "csv")
     assert dict(cells.labels["semi"]) == {3: "yes", 4: "no"} and not cells.strange
@@ -271,7 +373,7 @@ def test_what_label_studio_sends_back_answers_no_switch_that_it_never_offered(
     session = begun(store)
     data = tasks(*chosen, ids=session.pool.items.ids if with_ids else None)
     assert answers_several(data, session, "label-studio")
-    take_answers(session, read_answers(data, session, "label-studio"), "file")
+    take_import(session, read_answers(data, session, "label-studio"), "file")
     assert labels_of(session) == {"topic": {0: "refund"}, "fraud": {}, "urgent": {}} | switches
 
 
@@ -295,7 +397,7 @@ def test_one_choice_of_any_name_is_the_answer_to_a_projects_one_question(store, 
     data = tasks({name: ["refund"]}, {}, {name: ["delivery"]}, None)
     assert format_of("export.json", data) == "label-studio"
     assert not answers_several(data, session, "label-studio")
-    assert plan_import(data, session, "label-studio").pairs == ((0, "refund"), (2, "delivery"))
+    assert plan_import(data, session, "label-studio").labels == {"topic": [(0, "refund"), (2, "delivery")]}
     assert answers_several(tasks({name: ["fraud", "urgent"]}), session, "label-studio") == (
         name in ("labels", "tags")
     )
@@ -315,7 +417,7 @@ def test_one_choice_of_any_name_is_the_answer_to_a_projects_one_question(store, 
 )
 def test_cells_and_lists_of_several_labels_are_read(store, format, data):
     session = begun(store)
-    take_answers(session, read_answers(data, session, format), "file")
+    take_import(session, read_answers(data, session, format), "file")
     assert labels_of(session) == {
         "topic": {0: "refund", 2: "delivery"},
         "fraud": {0: "yes", 1: "no"},
@@ -333,7 +435,7 @@ def test_a_cell_names_a_class_as_in_a_file_of_one_question(store):
     with pytest.raises(InputError, match="has the label 'None', and no class is called so"):
         read_answers(b"item,topic,fraud\n0,lost,yes\n1,None,no\n", session, "csv")
     # a class that is called as an answer to a switch is a new one all the same, and is asked about
-    assert read_answers(b"item,topic\n0,yes\n", session, "csv").n_changed(session) == 1
+    assert read_answers(b"item,topic\n0,yes\n", session, "csv").changed == 1
     # what we wrote ourselves has empty cells in their place
     named = begun(store, [("topic", ["nan", "None"]), "fraud"], name="named")
     for item, label in enumerate(("nan", "None", "nan")):
@@ -357,6 +459,20 @@ def test_a_list_answers_no_switch_that_the_file_never_lists(store):
     assert answers.labels == {"topic": [], "fraud": [], "urgent": [(0, "no")]}
 
 
+def test_a_table_that_names_persons_answers_questions_by_their_votes(store):
+    session = begun(store)
+    data = b"item,topic,fraud,annotator\n0,refund,yes,ann\n0,delivery,yes,bob\n1,refund,no,ann\n"
+    assert read_answers(data, session, "csv").labels == {
+        "topic": [FileVote(0, "refund", "ann"), FileVote(0, "delivery", "bob"), FileVote(1, "refund", "ann")],
+        "fraud": [FileVote(0, "yes", "ann"), FileVote(0, "yes", "bob"), FileVote(1, "no", "ann")],
+        "urgent": [],
+    }
+    # a question may be called as persons are
+    named = begun(store, [("coder", ["a", "b"]), "fraud"], name="named")
+    with pytest.raises(InputError, match="Item 0 has two labels of 'coder'"):
+        read_answers(b"item,coder\n0,a\n0,b\n", named, "csv")
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -370,7 +486,7 @@ def test_a_list_answers_no_switch_that_the_file_never_lists(store):
 def test_files_that_cannot_be_taken_are_refused_whole(store, data, says):
     session = begun(store)
     with pytest.raises(InputError, match=says):
-        take_answers(session, read_answers(data, session, "csv"), "file")
+        take_import(session, read_answers(data, session, "csv"), "file")
     assert not any(labels_of(session).values())
 
 
@@ -401,5 +517,7 @@ def test_the_undo_beside_an_import_takes_back_that_import_or_nothing(store, tmp_
 def test_of_a_file_with_a_class_that_is_refused_no_question_gets_a_label(store):
     session = begun(store, [TOPIC, ("tone", ["good", "bad"])])
     with pytest.raises(InputError):
-        take_answers(session, Answers({"topic": [(1, "refund")], "tone": [(2, "x" * 500)]}), "f.csv")
+        take_import(
+            session, plan_of(session, {"topic": [(1, "refund")], "tone": [(2, "x" * 500)]}, ()), "f.csv"
+        )
     assert labels_of(session) == {"topic": {}, "tone": {}} and session.undo() is None

@@ -5,6 +5,7 @@ import pytest
 
 from workbench.errors import Cancelled, InputError
 from workbench.pools.building import number_pool
+from workbench.progress import watched
 from workbench.sessions import embedding
 
 pytest.importorskip("openTSNE", reason="the extra `maps` is not installed")
@@ -27,7 +28,8 @@ def mapped(tmp_path_factory):
     """A map of 240 rows, the folder it is kept in, and what was told on the way."""
     folder, told = tmp_path_factory.mktemp("maps"), []
     X = groups(300)[0][:240]
-    made = embedding.neighbour_map(pool_of(X), folder, lambda share, words: told.append((share, words)))
+    with watched(lambda share, words: told.append((share, words))):
+        made = embedding.neighbour_map(pool_of(X), folder)
     return made, folder, told
 
 
@@ -69,17 +71,17 @@ def test_new_rows_are_placed_by_their_exact_neighbours_alone(mapped, monkeypatch
     assert first.place(X[240:]).shape == (60, 2)
 
 
-def test_landmarks_stand_for_a_large_pool(monkeypatch):
+def test_landmarks_stand_for_a_large_pool(tmp_path, monkeypatch):
     monkeypatch.setattr(embedding, "LANDMARKS", 120)
     X, _ = groups(300)
-    made = embedding.neighbour_map(pool_of(X))
+    made = embedding.neighbour_map(pool_of(X), tmp_path)
     assert len(made.landmarks) == 120 and np.isfinite(made.points).all() and made.points.shape == (300, 2)
     assert made.trust > made.trust_of_components
 
 
-def test_equal_rows_lie_on_each_other():
+def test_equal_rows_lie_on_each_other(tmp_path):
     X = np.concatenate([np.ones((60, 4)), np.random.default_rng(0).normal(size=(40, 4))])
-    made = embedding.neighbour_map(pool_of(X))
+    made = embedding.neighbour_map(pool_of(X), tmp_path)
     assert np.ptp(made.points[:60], axis=0).max() == 0 and np.isfinite(made.points).all()
 
 
@@ -88,8 +90,8 @@ def test_it_stops_when_told_and_leaves_nothing(tmp_path):
         if share > 0.3:
             raise Cancelled("map")
 
-    with pytest.raises(Cancelled):
-        embedding.neighbour_map(pool_of(groups(200)[0]), tmp_path, stop)
+    with pytest.raises(Cancelled), watched(stop):
+        embedding.neighbour_map(pool_of(groups(200)[0]), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -110,21 +112,23 @@ def test_a_damaged_file_is_computed_again(tmp_path):
         (np.arange(50.0)[:, None], "one or two features"),
     ],
 )
-def test_pools_without_neighbourhoods_say_so(X, why):
+def test_pools_without_neighbourhoods_say_so(tmp_path, X, why):
     assert why in embedding.worthwhile(pool_of(X))
     with pytest.raises(InputError, match=why):
-        embedding.neighbour_map(pool_of(X))
+        embedding.neighbour_map(pool_of(X), tmp_path)
 
 
-def test_more_features_than_rows_and_columns_that_never_change():
+def test_more_features_than_rows_and_columns_that_never_change(tmp_path):
     rng = np.random.default_rng(0)
-    made = embedding.neighbour_map(pool_of(rng.normal(size=(40, 600))))
+    made = embedding.neighbour_map(pool_of(rng.normal(size=(40, 600))), tmp_path)
     assert np.isfinite(made.points).all()
-    made = embedding.neighbour_map(pool_of(np.column_stack([rng.normal(size=50), np.ones((50, 3))])))
+    made = embedding.neighbour_map(
+        pool_of(np.column_stack([rng.normal(size=50), np.ones((50, 3))])), tmp_path
+    )
     assert np.isfinite(made.points).all()
 
 
-def test_without_the_package_it_says_how_to_install_it(monkeypatch):
+def test_without_the_package_it_says_how_to_install_it(tmp_path, monkeypatch):
     real = builtins.__import__
 
     def without(name, *more):
@@ -134,4 +138,4 @@ def test_without_the_package_it_says_how_to_install_it(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(InputError, match="pip install openTSNE"):
-        embedding.neighbour_map(pool_of(groups(60)[0]))
+        embedding.neighbour_map(pool_of(groups(60)[0]), tmp_path)

@@ -53,7 +53,7 @@ def test_what_is_recorded_is_what_chose_also_where_a_fit_comes_before_the_answer
         session.items.label(item, session.classes[code])
     session.refit()
     (ask,) = session.ask()
-    assert (ask.role, ask.policy, ask.n_labelled) == ("policy", "variance", 4)
+    assert (ask.role, ask.details["policy"], ask.details["n_labelled"]) == ("policy", "variance", 4)
     for item in of[2][:2].tolist():
         if item != ask.item:
             session.items.label(item, session.classes[2])
@@ -64,8 +64,8 @@ def test_what_is_recorded_is_what_chose_also_where_a_fit_comes_before_the_answer
     assert (said["policy"], said["classifier"], said["n_labelled"]) == ("variance", FAKE, 4)
     assert said["utility"] == pytest.approx(ask.utility) and said["round"] == 0
     # reopened, or asked for again, it is still that question's
-    (later,) = [a for a in session.ask(3) if a.policy == "entropy"][:1]
-    assert later.classifier == "logistic-regression" and later.n_labelled > 4
+    (later,) = [a for a in session.ask(3) if a.details["policy"] == "entropy"][:1]
+    assert later.details["classifier"] == "logistic-regression" and later.details["n_labelled"] > 4
 
 
 def test_the_loop_with_an_oracle_learns(start: Start) -> None:
@@ -130,7 +130,7 @@ def test_what_cannot_be_told(start: Start) -> None:
     with pytest.raises(InputError, match=r"no class 'tulip'\. Classes: setosa"):
         session.tell(ask.id, "tulip")
     with pytest.raises(InputError, match="cannot be answered with 'undo'"):
-        session.tell(ask.id, Event.undo())
+        session.tell(ask.id, Event("undo"))
     with pytest.raises(InputError, match="k=0"):
         session.ask(0)
     assert session.tell(ask.id, Event.note(ask.item, "hm")) and session.tell(ask.id, "setosa")

@@ -39,7 +39,7 @@ from workbench.documents.projects import ProjectSettings
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from workbench.exchange.imports import Votes
+    from workbench.exchange.imports import ImportPlan, Votes
     from workbench.sessions import Session
 
 
@@ -182,24 +182,24 @@ def import_project(
 ) -> None:
     """Take labels made elsewhere into a project."""
     from workbench.exchange.answers import format_of
-    from workbench.exchange.imports import plan_import
-    from workbench.exchange.questions import answers_several
+    from workbench.exchange.imports import plan_import, take_import
+    from workbench.exchange.questions import plan_of_file
 
     session = session_of(project, question)
     answer_file = answers_in(file, read)
     data = answer_file.content()
     form = format or format_of(answer_file.name, data)
-    if question is None and label is None and answers_several(data, session, form):
-        _import_answers(session, file, data, form, dry_run, leave_out, add_questions, yes)
+    plan = (plan_of_file if question is None else plan_import)(data, session, form, label or "")
+    if plan.several:
+        _import_answers(session, plan, file, data, form, dry_run, leave_out, add_questions, yes)
         return
-    plan = plan_import(data, session, form, label or "")
     for note in plan.notes:
         print(note, file=sys.stderr)
     if dry_run or plan.differ or plan.classes:
         print(f"{session.project.name}: {plan.words()}")
         for name, class_name in plan.alike.items():
             print(f"Class {name!r} may be {class_name!r}.")
-        for item, (old_label, new_label) in list(plan.differ.items())[:20]:
+        for (_, item), (old_label, new_label) in list(plan.differ.items())[:20]:
             print(f"Item {session.pool.items.ids[item]}: {old_label} now, {new_label} in the file")
     if dry_run:
         if plan.unknown:
@@ -208,13 +208,13 @@ def import_project(
     _check_known(plan.unknown, leave_out)
     if (plan.differ or (plan.classes and session.classes)) and not yes:
         _confirmed("Take them in?", "Labels would change, or classes are new. Nothing was imported")
-    labels = plan.labels(leave_out_unknown=leave_out)
+    plan.chosen(leave_out_unknown=leave_out)  # or says why not, before anything is taken over
     _take_instructions(session, data, form)
     before = session.state.n_labelled
-    session.items.import_labels(labels, file.name, corrects=True)
+    take_import(session, plan, file.name, leave_out_unknown=leave_out)
     state = session.state
     print(
-        f"{session.project.name}: {len(labels)} labels read, "
+        f"{session.project.name}: {sum(plan.counts.values())} labels read, "
         f"{state.n_labelled - before} items newly labelled, {state.n_labelled} in all"
     )
     if plan.undecided:
@@ -247,6 +247,7 @@ def _check_known(unknown: Sequence[str], leave_out: bool) -> None:
 
 def _import_answers(
     session: Session,
+    plan: ImportPlan,
     file: Path,
     data: bytes,
     form: str,
@@ -256,30 +257,29 @@ def _import_answers(
     yes: bool,
 ) -> None:
     """Answers to several questions, of which the file has a column each or a list of names."""
-    from workbench.exchange.questions import read_answers, take_answers
+    from workbench.exchange.imports import take_import
+    from workbench.exchange.questions import read_answers
 
-    answers = read_answers(data, session, form)
-    n_changed = answers.n_changed(session)
-    if n_changed:
+    if n_changed := plan.changed:
         labels = "label" if n_changed == 1 else "labels"
         print(f"{session.project.name}: {n_changed:,} {labels} of the file: another than now, or a new class")
     if n_changed and not dry_run and not yes:
         _confirmed("Take them in?", "Labels would change, or classes are new. Nothing was imported")
-    if answers.strange and add and not dry_run:
-        for name in answers.strange:
+    if plan.strange and add and not dry_run:
+        for name in plan.strange:
             session.questions.add(name)
-        answers = read_answers(data, session, form)
+        plan = read_answers(data, session, form)
     if dry_run:
-        print(f"{session.project.name}: {answers.words()}")
-        if answers.strange:
-            print("No yes / no question is called: " + ", ".join(answers.strange[:20]))
+        print(f"{session.project.name}: {plan.words()}")
+        if plan.strange:
+            print("No yes / no question is called: " + ", ".join(plan.strange[:20]))
         return
-    _check_known(answers.unknown, leave_out)
+    _check_known(plan.unknown, leave_out)
     _take_instructions(session, data, form)
-    counts, _ = take_answers(session, answers, file.name)
-    print(
-        f"{session.project.name}: newly labelled {', '.join(f'{n:,} {name}' for name, n in counts.items())}"
-    )
+    before = {name: session.question(name).state.n_labelled for name in plan.counts}
+    take_import(session, plan, file.name, leave_out_unknown=leave_out)
+    counts = [f"{session.question(name).state.n_labelled - n:,} {name}" for name, n in before.items()]
+    print(f"{session.project.name}: newly labelled {', '.join(counts)}")
 
 
 def export_project(

@@ -102,7 +102,7 @@ class Skip(OfItem):
 
 
 class OfItems(Payload):
-    """About many items."""
+    """About many items: cleared of whatever anybody decided, or to be asked about again."""
 
     items: list[Item]
 
@@ -148,7 +148,10 @@ class Resolved(OneOrMore):
 
 
 class OfClass(Payload):
-    """About a class."""
+    """About a class by its key; of its description "" takes away.
+
+    One that was removed is gone while no label names it, and back with the first that does.
+    """
 
     key: Name = Field(alias="class")
     guidance: Word | None = None
@@ -163,13 +166,13 @@ class Named(OfClass):
 
 
 class Merged(OfClass):
-    """A class that counts as another."""
+    """A class all of whose labels count as another's."""
 
     into: Name
 
 
 class Ordered(Payload):
-    """The order of the classes."""
+    """The order in which the classes are shown; their codes stay."""
 
     classes: list[Name]
 
@@ -182,7 +185,7 @@ class Imported(Payload):
 
 
 class Many(OfItems):
-    """The class of many items."""
+    """The class of many items; those of a grid are the model's surest: learnt from and never measured on."""
 
     key: Name = Field(alias="class")
     rejected: list[Item] = []
@@ -191,7 +194,7 @@ class Many(OfItems):
 
 
 class Wanted(OfItems):
-    """Items that somebody wants to be asked about."""
+    """Items that somebody wants to be asked about, in this order, or to look at again (`second`)."""
 
     how: Long = ""
     second: bool = False
@@ -245,7 +248,7 @@ class Fit(Document):
 
 
 class Chosen(Payload):
-    """Another model."""
+    """From here on this classifier learns and this policy chooses."""
 
     classifier: Name
     options: Options
@@ -253,7 +256,7 @@ class Chosen(Payload):
 
 
 class InWords(Payload):
-    """The question at the desk."""
+    """The question at the desk, in words; "" for the one that the project comes with."""
 
     question: Word
 
@@ -275,7 +278,7 @@ class PictureKept(Payload):
 
 
 class Written(Payload):
-    """The instructions."""
+    """The instructions from here on, in Markdown; "" for none. Pictures are named `picture:NAME`."""
 
     text: Annotated[str, Field(max_length=20_000)]
 
@@ -293,7 +296,10 @@ class Example(Label):
 
 
 class Guesses(Payload):
-    """Starting values of fits."""
+    """Starting values of fits, all of them from here on, of a pool of `n_items`.
+
+    A source that stands already is recorded without what it says of the items.
+    """
 
     sources: Annotated[list[GuessSource], Field(max_length=1_000)]
 

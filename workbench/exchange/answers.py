@@ -151,10 +151,14 @@ def _may_mark(columns: Iterable[str]) -> bool:
 
 def _by(row: Mapping[str, Any]) -> By | None:
     """Origin of a row of Label Studio's CSV and JSON-MIN, or of an example of Prodigy; None of others."""
-    names = ("annotator",) if _FLAT in row else ("_annotator_id", "_session_id")
-    times = ("created_at", "updated_at") if _FLAT in row else ("_timestamp",)
+    return by_whom(row, "annotator") if _FLAT in row else by_whom(row, "_annotator_id", "_session_id")
+
+
+def by_whom(row: Mapping[str, Any], *persons: str) -> By | None:
+    """Origin of a row by the first of some columns that names a person; None where none does."""
     person, time = (
-        next((plain_text(row[name]).strip() for name in of if row.get(name)), "") for of in (names, times)
+        next((plain_text(row[name]).strip() for name in names if row.get(name)), "")
+        for names in (persons, ("_timestamp", "created_at", "updated_at"))
     )
     person = _SESSION.sub("", person)
     return By(person[:MAX_PERSON], time_of(time)) if person else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.exchange.answers import MAX_LABELS, Places, Row, Rows, rows_of
+from workbench.exchange.answers import MAX_LABELS, Places, Row, Rows, by_whom, rows_of
 from workbench.exchange.auditing import column_of, table_of
 from workbench.exchange.predictions import Prediction, read_predictions
 from workbench.guesses import unknown_names
@@ -21,11 +21,12 @@ from workbench.pools.formats.label_studio import Choice, votes_of
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
 from workbench.pools.tables.options import READING
-from workbench.pools.tables.second_readings import VoteColumns, uses_of_items
-from workbench.pools.tables.uses import CLASS_NAMES, is_exported, is_label
+from workbench.pools.tables.second_readings import VoteColumns, names_person, uses_of_items
+from workbench.pools.tables.uses import CLASS_NAMES, is_exported, is_label, is_of_ours
 from workbench.reading import cut, letters, reading
 from workbench.reading import listed as quoted
-from workbench.store import LABEL, FileVote
+from workbench.sessions.operations import made_id
+from workbench.store import LABEL, YES_NO, Event, FileVote
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -41,6 +42,8 @@ class ColumnNeeded(InputError):
     columns: tuple[str, ...] = ()
 
 
+Labels = Sequence[tuple[int, str] | FileVote]
+"""Labels of a question: (item, class name) pairs, or votes of persons."""
 Votes = dict[tuple[str, str], str]
 """(id of an item, person) -> the class that the person chose."""
 
@@ -100,9 +103,7 @@ def _class_column(columns: Sequence[str], pool: Pool, column: str, question: str
     if is_exported(list(columns)) and not column:
         return "label"
     uses = {name: use["use"] for name, use in (pool.uses or {}).items()}
-    own_names = {name for name, use in uses.items() if use not in ("class", "leave out")}
-    if not uses and pool.kind == "table" and len(pool):
-        own_names.update(pool.items.show(0).row or ())
+    own_names = _own_columns(pool)
     if not column and question != LABEL and question in columns:
         column = question
     candidates = [
@@ -122,6 +123,28 @@ def _class_column(columns: Sequence[str], pool: Pool, column: str, question: str
     )
     error.columns = tuple(candidates or columns)
     raise error
+
+
+def _own_columns(pool: Pool) -> set[str]:
+    """Names of the columns that are properties of a pool's items."""
+    names = {name for name, use in (pool.uses or {}).items() if use["use"] not in ("class", "leave out")}
+    if not pool.uses and pool.kind == "table" and len(pool):
+        names.update(pool.items.show(0).row or ())
+    return names
+
+
+def person_column(rows: Rows, pool: Pool, answers: Iterable[str]) -> str:
+    """The column of a table that says who answered; "" for none.
+
+    Args:
+        rows: of the file.
+        pool: of the items, whose own columns say nothing of who answered.
+        answers: names of the columns of answers, likewise.
+    """
+    columns = [] if is_of_ours(list(rows.columns)) else rows.columns
+    other_columns = {*answers, *_own_columns(pool)}
+    persons = [name for name in columns if names_person(name) and name not in other_columns]
+    return min(persons, key=lambda name: name != "annotator", default="")
 
 
 def table_of_votes(
@@ -182,7 +205,8 @@ def take_votes(session: Session, votes: Votes, source: str) -> str:
 def _matched(
     rows: Rows, pool: Pool, classes: Sequence[str], left_out: list[str] | None, column: str
 ) -> list[tuple[int, str] | FileVote]:
-    labels = LabelsOfFile((*pool.classes, *classes), rows.marks)
+    person = person_column(rows, pool, (column,))
+    labels = LabelsOfFile((*pool.classes, *classes), rows.marks, person=person)
     places = Places(pool, rows, column)
     unknown: list[str] = []
     for n, row in enumerate(rows.rows, start=1):
@@ -215,12 +239,14 @@ class LabelsOfFile:
         classes: names of those that are known.
         marks: as of `Rows`.
         question: its name, for messages; "" where there is no other.
+        person: column that says who answered, "" for none: rows of an item by several persons are votes.
     """
 
-    def __init__(self, classes: Iterable[str], marks: bool, question: str = "") -> None:
+    def __init__(self, classes: Iterable[str], marks: bool, question: str = "", person: str = "") -> None:
         self._known = {letters(name): name for name in classes}
-        self._marks, self._question = marks, question
+        self._marks, self._question, self._person = marks, question, person
         self._mark: tuple[str, str] | None = None
+        self._rows: list[tuple[int, str, str, Choice]] = []
         self._labels: dict[int, str] = {}
         self._choices: dict[int, list[Choice]] = {}
         self._wheres: dict[int, str] = {}
@@ -269,9 +295,18 @@ class LabelsOfFile:
             InputError: the item has another label, and no persons are named who differ.
         """
         if row.by is not None:
-            self._choices.setdefault(item, []).append(Choice(name, row.by))
-            self._wheres[item] = row.where
-        elif (label := self._labels.setdefault(item, name)) != name:
+            self._choose(item, row.where, Choice(name, row.by))
+        elif self._person and (by := by_whom(row.cells, self._person)) is not None:
+            self._rows.append((item, key, row.where, Choice(name, by)))
+        else:
+            self._label(item, key, name)
+
+    def _choose(self, item: int, where: str, choice: Choice) -> None:
+        self._choices.setdefault(item, []).append(choice)
+        self._wheres[item] = where
+
+    def _label(self, item: int, key: str, name: str) -> None:
+        if (label := self._labels.setdefault(item, name)) != name:
             of = f" of {self._question!r}" if self._question else ""
             raise InputError(f"Item {key} has two labels{of}: {cut(label)} and {cut(name)}.")
 
@@ -282,6 +317,15 @@ class LabelsOfFile:
             InputError: a text that may stand for no label, or be one of the new classes beside it.
             Disagreement: as `votes_of`.
         """
+        persons = {(item, choice.by.person) for item, _, _, choice in self._rows}
+        if len(persons) > len({item for item, _ in persons}):
+            # of what a person says of an item at no other moment the last counts
+            rows = {(item, choice.by): (where, choice) for item, _, where, choice in self._rows}
+            for (item, _), (where, choice) in rows.items():
+                self._choose(item, where, choice)
+        else:
+            for item, key, _, choice in self._rows:
+                self._label(item, key, choice.label)
         if self._mark is not None and not {*self._known.values()}.issuperset(self._labels.values()):
             raise InputError(
                 f"{self._mark[0]} has the label {cut(self._mark[1])}, and no class is called so. Where it "
@@ -315,38 +359,49 @@ ALIKE = 0.66
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """Changes that the labels of a file would make in a project.
+    """Changes that the labels of a file would make in a project, of one question or of several.
 
     Attributes:
-        pairs: (item, class name), or votes of persons, of the rows whose item is known.
+        labels: name of a question -> those of the rows whose item is known.
         unknown: keys of the rows that name no item of the pool.
+        counts: name of a question -> how many labels.
         new: how many items have no label yet.
         same: how many have this label already.
-        differ: item -> (its label now, the one of the file).
+        differ: (question, item) -> (its label now, the one of the file).
         undecided: how many items without a label have votes that differ.
-        notes: what is to be told of how the file was read.
+        changed: how many get another label than theirs, or one of a new class.
         classes: new name of a class -> how many rows have it.
         alike: new name of a class -> the class it may be a slip of.
+        strange: names in lists that no yes / no question has, in the order in which they came.
+        notes: what is to be told of how the file was read.
     """
 
-    pairs: tuple[tuple[int, str] | FileVote, ...]
+    labels: Mapping[str, Labels]
     unknown: tuple[str, ...]
+    counts: Mapping[str, int]
     new: int
     same: int
-    differ: Mapping[int, tuple[str, str]]
+    differ: Mapping[tuple[str, int], tuple[str, str]]
+    undecided: int
+    changed: int
     classes: Mapping[str, int]
     alike: Mapping[str, str]
-    undecided: int = 0
-    notes: tuple[str, ...] = ()
+    strange: tuple[str, ...]
+    notes: tuple[str, ...]
 
-    def labels(
+    @property
+    def several(self) -> bool:
+        """True if the file answers several questions, or some that are still to be added."""
+        return len(self.counts) > 1 or bool(self.strange)
+
+    def chosen(
         self,
         *,
         leave_out_unknown: bool = False,
         keep_mine: bool = False,
         named: Mapping[str, str] | None = None,
-    ) -> list[tuple[int, str] | FileVote]:
-        """The labels to take in, for `Session.items.import_labels`.
+    ) -> dict[str, Labels]:
+        """Name of a question -> the labels to take in, as `Session.items.import_labels` takes them.
 
         Args:
             leave_out_unknown: go on without the rows whose item the pool does not have.
@@ -361,23 +416,31 @@ class ImportPlan:
                 f"{len(self.unknown):,} rows name no item of the pool: leave them out, or mend them."
             )
         renames = named or {}
-        labels = [
-            row._replace(label=renames.get(row.label, row.label))
-            if isinstance(row, FileVote)
-            else (row[0], renames.get(row[1], row[1]))
-            for row in self.pairs
-            if not (keep_mine and row[0] in self.differ)
-        ]
-        if not labels:
-            raise InputError("No label is left to take in.")
-        return labels
+        labels: dict[str, Labels] = {
+            question: [
+                vote._replace(label=renames.get(vote.label, vote.label))
+                for vote in (FileVote(*row) for row in rows)
+                if not (keep_mine and (question, vote.item) in self.differ)
+            ]
+            for question, rows in self.labels.items()
+        }
+        if not any(labels.values()):
+            raise InputError(
+                "The file answers none of the project's questions."
+                if self.several
+                else "No label is left to take in."
+            )
+        return {question: rows for question, rows in labels.items() if rows}
 
     def words(self) -> str:
         """The plan in a line for people."""
+        unknown = f"{len(self.unknown):,} of unknown items" if self.unknown else ""
+        if self.several:
+            parts = [f"{name}: {n:,}" for name, n in self.counts.items() if n]
+            return ", ".join(filter(None, [*parts, unknown])) or "nothing"
         parts = [f"{self.new:,} new", f"{len(self.differ):,} differ" if self.differ else ""]
         parts += [f"{self.same:,} are there already" if self.same else ""]
-        parts += [f"{self.undecided:,} on which people differ" if self.undecided else ""]
-        parts += [f"{len(self.unknown):,} of unknown items" if self.unknown else ""]
+        parts += [f"{self.undecided:,} on which people differ" if self.undecided else "", unknown]
         n = len(self.classes)
         parts += [
             f"{n:,} new class{'' if n == 1 else 'es'}: {', '.join(list(self.classes)[:5])}" if n else ""
@@ -386,7 +449,7 @@ class ImportPlan:
 
 
 def plan_import(data: bytes, session: Session, format: str, column: str = "") -> ImportPlan:
-    """Look through a file of labels without taking anything in.
+    """Look through a file of labels of one question without taking anything in.
 
     Args:
         data: the file.
@@ -399,7 +462,7 @@ def plan_import(data: bytes, session: Session, format: str, column: str = "") ->
     """
     unknown: list[str] = []
     notes: list[str] = []
-    pairs = import_labels(
+    labels = import_labels(
         data,
         session.pool,
         format,
@@ -409,32 +472,86 @@ def plan_import(data: bytes, session: Session, format: str, column: str = "") ->
         question=session.project.question,
         notes=notes,
     )
-    state = session.state
-    labels = {**state.labels, **dict.fromkeys(state.undecided)}
-    known_classes = set(session.classes)
-    file_labels = _labels_brought(pairs)
-    differ = {
-        item: (labels[item] or "undecided", name or "people differ")
-        for item, name in file_labels.items()
-        if labels.get(item, name) != name
-    }
-    same = sum(labels.get(item, "") == name for item, name in file_labels.items())
-    undecided = sum(name is None and item not in labels for item, name in file_labels.items())
-    classes = Counter(row[1] for row in pairs if row[1] not in known_classes)
+    return plan_of(session, {session.question_name: labels}, unknown, notes=notes)
+
+
+def plan_of(
+    session: Session,
+    labels: Mapping[str, Labels],
+    unknown: Sequence[str],
+    *,
+    strange: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> ImportPlan:
+    """Plan of an import of labels that were read; the arguments are those of `ImportPlan`."""
+    differ: dict[tuple[str, int], tuple[str, str]] = {}
+    changed: set[tuple[str, int]] = set()
+    kinds, classes, alike = Counter[str](), Counter[str](), dict[str, str]()
+    for name, rows in labels.items():
+        question = session.question(name)
+        state, known = question.state, {*question.classes}
+        present = {**state.labels, **dict.fromkeys(state.undecided)}
+        for item, label in _labels_brought(rows).items():
+            if item not in present:
+                kinds["undecided" if label is None else "new"] += 1
+            elif present[item] == label:
+                kinds["same"] += 1
+            else:
+                differ[name, item] = present[item] or "undecided", label or "people differ"
+        new_classes = Counter(row[1] for row in rows if row[1] not in known)
+        changed |= {(name, row[0]) for row in rows if known and row[1] in new_classes}
+        classes += new_classes
+        alike |= _slips(new_classes, state.classes)
     return ImportPlan(
-        tuple(pairs),
+        labels,
         tuple(unknown),
-        len(file_labels) - same - len(differ) - undecided,
-        same,
+        {name: len(rows) for name, rows in labels.items()},
+        kinds["new"],
+        kinds["same"],
         differ,
-        dict(classes),
-        _slips(classes, session.classes),
-        undecided,
+        kinds["undecided"],
+        len(changed | differ.keys()),
+        classes,
+        alike,
+        tuple(strange),
         tuple(notes),
     )
 
 
-def _labels_brought(rows: Sequence[tuple[int, str] | FileVote]) -> dict[int, str | None]:
+def take_import(session: Session, plan: ImportPlan, source: str, **choices: Any) -> list[Event]:
+    """Take in the labels of a file: all of them, or none; one undo takes all back.
+
+    Args:
+        session: of the question, or of any where the file answers several.
+        plan: what it would change.
+        source: the file's name, for the record.
+        choices: about the odd rows, as `ImportPlan.chosen` takes them.
+
+    Returns:
+        The events of questions of which it says something new.
+
+    Raises:
+        InputError: as `ImportPlan.chosen`; or names in lists that no question has.
+    """
+    if plan.strange:
+        switches = [question.question for question in session.questions.every if question.kind == YES_NO]
+        raise InputError(
+            f"No yes / no question is called {quoted(plan.strange)}, as the file lists. The project has: "
+            f"{quoted(switches) or 'none'}. Add them first, or mend the file. Nothing was imported."
+        )
+    labels, operation = plan.chosen(**choices), made_id()
+
+    def work() -> list[Event]:
+        events = [
+            session.question(name).items.import_labels(rows, source, corrects=True, operation=operation)
+            for name, rows in labels.items()
+        ]
+        return [event for event in events if event is not None]
+
+    return session.log.together(work, whole=True) if len(labels) > 1 else work()
+
+
+def _labels_brought(rows: Labels) -> dict[int, str | None]:
     """Item -> the class that a file gives it; None where its people differ."""
     labels: dict[int, str | None] = {}
     final: dict[int, str] = {}

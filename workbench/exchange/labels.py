@@ -77,6 +77,8 @@ TYPED = ("xlsx", "parquet", "jsonl", "huggingface")
 """Formats that know numbers from texts."""
 OF_IMAGES = ("coco", "folders")
 """Formats that only pools of images have."""
+OF_FINISHED = ("status", "source", "confidence", "certificate")
+"""Columns that say whose a label of a finished set is."""
 EMBEDDED = 100 << 20
 """Most bytes of pictures that go into Label Studio's tasks themselves; others lie beside them."""
 TASKS = "tasks.json"
@@ -138,7 +140,7 @@ def write_labels(
         raise InputError(
             f"{title} for images, and pool {session.pool.name!r} is a {session.pool.kind}. Use csv or jsonl."
         )
-    writers: dict[str, Callable[[IO[bytes], Any, Any], None]] = {
+    writers: dict[str, Callable[[IO[bytes], Any], None]] = {
         "csv": _write_csv,
         "xlsx": _write_xlsx,
         "parquet": _write_parquet,
@@ -161,7 +163,7 @@ def write_labels(
             rows = LabelRows(session, what, typed=format in TYPED)
         if format == "csv-bom":
             out.write(BOM_UTF8)
-        writers[format.removesuffix("-bom")](out, session, rows)
+        writers[format.removesuffix("-bom")](out, rows)
     return len(rows.items)
 
 
@@ -188,7 +190,7 @@ class _History:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _write_csv(out: IO[bytes], session: Any, rows: Any) -> None:
+def _write_csv(out: IO[bytes], rows: Any) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     text.writelines(csv_lines([rows.columns]))
     for chunk in rows.chunks():
@@ -197,7 +199,7 @@ def _write_csv(out: IO[bytes], session: Any, rows: Any) -> None:
     text.detach()
 
 
-def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows) -> None:
+def _write_xlsx(out: IO[bytes], rows: LabelRows | AnswerRows) -> None:
     """One sheet of Excel: numbers are numbers, and every text is one, however it begins."""
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
@@ -245,7 +247,7 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows) -> N
     book.save(out)
 
 
-def _write_jsonl(out: IO[bytes], session: Any, rows: Any) -> None:
+def _write_jsonl(out: IO[bytes], rows: Any) -> None:
     for chunk in rows.chunks():
         records = ({name: row[name] for name in rows.columns} for row in chunk)
         lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in records)
@@ -287,7 +289,7 @@ def _arrow(chunk: Sequence[Mapping[str, Any]], schema: pyarrow.Schema) -> pyarro
     return pa.table(columns, schema=schema)
 
 
-def _write_parquet(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows | _History) -> None:
+def _write_parquet(out: IO[bytes], rows: LabelRows | AnswerRows | _History) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -298,21 +300,19 @@ def _write_parquet(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows | 
             writer.write_table(_arrow([flat(row) for row in chunk], schema))
 
 
-def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
-    state, pool = session.state, session.pool
+def _write_npz(out: IO[bytes], rows: LabelRows) -> None:
+    state, pool = rows.state, rows.pool
     items = np.asarray(rows.items, dtype=np.int64)
     code_of = {name: code for code, name in enumerate(state.classes)}
     records = [rows.row(item) for item in rows.items] if rows.finished else []
     labels = [row["label"] for row in records] or [state.decided.get(item) for item in rows.items]
     whose = {
-        "status": np.asarray([row["status"] for row in records], dtype=np.str_),
-        "source": np.asarray([row["source"] for row in records], dtype=np.str_),
-        "confidence": np.asarray([row["confidence"] for row in records], dtype=float),
-        "certificate": np.asarray([row["certificate"] for row in records], dtype=np.str_),
+        name: np.asarray([row[name] for row in records], dtype=float if name in NUMBERS else np.str_)
+        for name in (OF_FINISHED if records else ())
     }
     out.write(
         arrays_to_bytes(
-            (whose if records else {})
+            whose
             | {
                 "X": np.asarray(pool.features[items]),
                 "y": np.asarray([-1 if name is None else code_of[name] for name in labels], dtype=np.int64),
@@ -331,9 +331,9 @@ def class_folders(names: Sequence[str]) -> dict[str, str]:
     return {name: not_taken(plain_name(name), "", n, folders) for n, name in enumerate(names)}
 
 
-def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
-    pool = session.pool
-    folders = class_folders(session.state.classes)
+def _write_folders(out: IO[bytes], rows: LabelRows) -> None:
+    pool = rows.pool
+    folders = class_folders(rows.state.classes)
     with packed(out) as archive:
         names = FileNames(pool)
         whose = []
@@ -344,7 +344,7 @@ def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
             data, ending = picture_of(pool, item)
             path = f"{folder}/{names.of(item, ending)}"
             put(archive, path, data, squeeze=False)
-            about = {name: row[name] for name in ("id", "label", "source", "confidence", "certificate")}
+            about = {name: row[name] for name in ("id", "label", *OF_FINISHED[1:])}
             whose.append(json.dumps({"file": path, **about}, ensure_ascii=False))
         if rows.finished:
             put(archive, "sources.jsonl", "".join(f"{line}\n" for line in whose))
@@ -388,8 +388,8 @@ add a source storage of local files on the folder images."""
 _TOLD = " instructions.md says what people are told: it belongs under Settings > Instructions."
 
 
-def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows) -> None:
-    pool = session.pool
+def _write_label_studio(out: IO[bytes], rows: LabelRows | AnswerRows) -> None:
+    pool = rows.pool
     kind = "table" if pool is None else pool.kind
     pictures = kind == "image"
     with packed(out) as archive:
@@ -397,7 +397,7 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows | AnswerRo
         embedded = not pictures or sum(octets_of(pool, item) for item in rows.items) <= EMBEDDED
         classes = {name: names for name, names in rows.classes.items() if name not in rows.switches}
         put(archive, "config.xml", labelling_config(kind, classes, rows.switches))
-        instructions = instruction_files(session.state)
+        instructions = instruction_files(rows.state)
         more = ("" if embedded else _BESIDE) + (_TOLD if instructions else "")
         put(archive, "README.txt", _HOW.format(more=more))
         for path, content in instructions.items():
@@ -455,11 +455,11 @@ _ABOUT = """\
 """
 
 
-def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows) -> None:
+def _write_huggingface(out: IO[bytes], rows: LabelRows | AnswerRows) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pool = session.pool
+    pool = rows.pool
     pictures = pool is not None and pool.kind == "image"
     image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     kinds = dict.fromkeys(rows.classes, pa.int64()) | ({TAGS: pa.list_(pa.int64())} if rows.switches else {})
@@ -501,7 +501,7 @@ def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows | AnswerRow
         path = put_parquet(archive, parquet)
         name = "labels" if pool is None else pool.name
         title = name if pool is None else (pool.title or name)
-        instructions = instruction_files(session.state)
+        instructions = instruction_files(rows.state)
         card = CARD.format(path=path) + _ABOUT.format(name=name, n=len(rows.items), title=title)
         if instructions:
             card += f"\n## Instructions\n\n{instructions[INSTRUCTIONS].decode()}"
@@ -522,8 +522,8 @@ def _picture_size(pool: Any, item: int) -> tuple[int, int]:
     return image.shape[1], image.shape[0]
 
 
-def _write_coco(out: IO[bytes], session: Any, rows: LabelRows) -> None:
-    pool, state = session.pool, session.state
+def _write_coco(out: IO[bytes], rows: LabelRows) -> None:
+    pool, state = rows.pool, rows.state
     images, annotations = [], []
     for number, row in enumerate(rows, start=1):
         width, height = _picture_size(pool, row["item"])
@@ -531,8 +531,7 @@ def _write_coco(out: IO[bytes], session: Any, rows: LabelRows) -> None:
         if row["label"] is not None and row["status"] != "predicted":
             # of the whole image; COCO's own tool looks for area and crowd in every annotation
             about = {"image_id": row["item"], "category_id": state.classes.index(row["label"]) + 1}
-            names = ("status", "source", "confidence", "certificate") if rows.finished else ()
-            whose = {"attributes": {name: row[name] for name in names}} if names else {}
+            whose = {"attributes": {name: row[name] for name in OF_FINISHED}} if rows.finished else {}
             annotations.append({"id": number, **about, "area": width * height, "iscrowd": 0, **whose})
     categories = [{"id": code + 1, "name": name} for code, name in enumerate(state.classes)]
     about = {"description": f"{pool.title or pool.name}: classes of whole images"}

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
-from workbench.exchange.imports import LabelsOfFile
-from workbench.exchange.rows import RowsOut, own_cells
+from workbench.exchange.imports import ImportPlan, LabelsOfFile, person_column, plan_import, plan_of
+from workbench.exchange.rows import RowsOut, own_cells, remarks
 from workbench.pools.cells import plain_text
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.tables.uses import COLUMNS
 from workbench.reading import cut, listed, reading, valid_texts
-from workbench.sessions.operations import made_id
 from workbench.sessions.questions import NO, YES
-from workbench.store import YES_NO, Event, FileVote
+from workbench.store import YES_NO
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session
@@ -40,6 +38,9 @@ _SAID_YES, _SAID_NO = ("yes", "true", "1", "1.0"), ("no", "false", "0", "0.0")
 
 class AnswerRows(RowsOut):
     """The answers of a project, a row an item and a column a question, as the writers of labels take them.
+
+    A column NAME_person says who gave the answer to the question NAME that counts; notes and flags are the
+    item's.
 
     Args:
         session: of any question of the project.
@@ -64,9 +65,11 @@ class AnswerRows(RowsOut):
             raise InputError(
                 f"{format} holds one label an item; several questions go into {', '.join(CARRIED_BY)}."
             )
-        self.pool, self._format = session.pool, format
+        self.state, self.pool, self._format = session.state, session.pool, format
         questions = session.questions.sessions()
-        self._labels = {question.question_name: question.state.decided for question in questions}
+        states = {question.question_name: question.state for question in questions}
+        self._labels = {name: state.decided for name, state in states.items()}
+        self._standing = {name: state.standing for name, state in states.items()}
         kinds = {question.question_name: question.project.kind for question in questions}
         self.switches = [name for name, kind in kinds.items() if kind == YES_NO]
         # yes is 1: what drops the names of the codes, as to_csv does, still says what was answered
@@ -84,12 +87,15 @@ class AnswerRows(RowsOut):
         labelled = sorted({item for labels in self._labels.values() for item in labels})
         self.items = every if predicted else labelled
         predictions = [f"{name}_{part}" for name in self._predictors for part in ("prediction", "confidence")]
-        if taken := [name for name in predictions if name in self._labels]:
-            raise InputError(f"A question is called {listed(taken)}, as a column of predictions: rename it.")
-        reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels, *predictions}
+        about = [*(f"{name}_person" for name in self._labels), "note", "flag", *predictions]
+        if taken := [name for name in about if name in self._labels]:
+            raise InputError(
+                f"A question is called {listed(taken)}, as another column of the file: rename it."
+            )
+        reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels, *about}
         self.take_cells(own_cells(self.pool), reserved_names)
         self.of_labels = (*self._labels, *([TAGS] if self.switches else []))
-        self.columns = ["id", *self.own, *self.of_labels, *predictions, "item"]
+        self.columns = ["id", *self.own, *self.of_labels, *about, "item"]
 
     def row(self, item: int) -> dict[str, Any]:
         """Facts about one item; None where a question is not answered."""
@@ -104,7 +110,9 @@ class AnswerRows(RowsOut):
         for name, predict in self._predictors.items():
             label, share = max(predict(item).items(), key=lambda pair: pair[1])
             row |= {f"{name}_prediction": label, f"{name}_confidence": round(share, 6)}
-        row |= answers | ({TAGS: tags} if self.switches else {}) | {"item": item}
+        for name, label in answers.items():
+            row[f"{name}_person"] = None if label is None else self._standing[name][item].annotator
+        row |= answers | ({TAGS: tags} if self.switches else {}) | remarks(self.state, item) | {"item": item}
         return {name: valid_texts(value) for name, value in row.items()}
 
     def choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -114,39 +122,6 @@ class AnswerRows(RowsOut):
 
 
 # --- in -------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Answers:
-    """Content of a file of answers to several questions.
-
-    Attributes:
-        labels: name of a question -> (item, class) pairs, or votes of persons.
-        unknown: keys of rows whose item the pool does not have.
-        strange: names in lists that no yes / no question has, in the order in which they came.
-    """
-
-    labels: dict[str, list[tuple[int, str] | FileVote]] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
-    strange: list[str] = field(default_factory=list)
-
-    def n_changed(self, session: Session) -> int:
-        """Number of answers that differ from those of a project, or are of new classes."""
-        n = 0
-        for name, rows in self.labels.items():
-            question = session.question(name)
-            labels, classes = question.state.labels, {*question.classes}
-            n += sum(
-                labels.get(row[0], row[1]) != row[1] or bool(classes and row[1] not in classes)
-                for row in rows
-            )
-        return n
-
-    def words(self) -> str:
-        """Changes that would be taken in, in a line for people."""
-        parts = [f"{name}: {len(pairs):,}" for name, pairs in self.labels.items() if pairs]
-        parts += [f"{len(self.unknown):,} of unknown items"] if self.unknown else []
-        return ", ".join(parts) or "nothing"
 
 
 def answers_several(data: bytes, session: Session, format: str) -> bool:
@@ -169,8 +144,8 @@ def answers_several(data: bytes, session: Session, format: str) -> bool:
     return bool((names | set(LISTS)) & columns)
 
 
-def read_answers(data: bytes, session: Session, format: str) -> Answers:
-    """Answers to several questions out of a file, matched to the pool by id (or item).
+def read_answers(data: bytes, session: Session, format: str) -> ImportPlan:
+    """Answers to several questions in a file, matched to the pool by id (or item); nothing is taken in.
 
     A column that is called like a question holds its answers: names of classes, or yes and no, true and
     false, 1 and 0. A column `tags` or `labels` lists the yes / no questions of which the answer is yes, as a
@@ -188,7 +163,7 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     Raises:
         InputError: a file of another form, or a cell that is no answer.
     """
-    answers = Answers()
+    unknown: list[str] = []
     kinds = {question.question: question.kind for question in session.questions.every if not question.aside}
     switches = [name for name, kind in kinds.items() if kind == YES_NO]
     strange: dict[str, None] = {}
@@ -197,7 +172,10 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
         rows = rows_of(data, format)
         places = Places(session.pool, rows)
-        labels = {name: LabelsOfFile(session.question(name).classes, rows.marks, name) for name in kinds}
+        person = person_column(rows, session.pool, kinds)
+        labels = {
+            name: LabelsOfFile(session.question(name).classes, rows.marks, name, person) for name in kinds
+        }
         for n, entry in enumerate(rows.rows):
             row, where = entry.cells, entry.where
             if n >= MAX_LABELS:
@@ -206,7 +184,7 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
                 continue
             item, key = places.item(entry)
             if item < 0:
-                answers.unknown.append(key)
+                unknown.append(key)
                 continue
             row_answers = {
                 name: _yes_or_no(row[name], name, where)
@@ -236,48 +214,25 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
         for item, key, entry, names in unnamed:
             for name in names & offered:
                 labels[name].add(item, key, entry, NO)
-        answers.labels = {name: of_question.of_items() for name, of_question in labels.items()}
-    answers.strange = list(strange)
-    return answers
+        file_labels = {name: of_question.of_items() for name, of_question in labels.items()}
+    return plan_of(session, file_labels, unknown, strange=list(strange))
 
 
-def take_answers(session: Session, answers: Answers, source: str) -> tuple[dict[str, int], Event | None]:
-    """Take in what a file says of several questions: all of it, or nothing.
+def plan_of_file(data: bytes, session: Session, format: str, column: str = "") -> ImportPlan:
+    """Changes that the labels of a file would make, be they of one question or of several.
 
     Args:
-        session: of any question of the project.
-        answers: from `read_answers`.
-        source: where they come from, for the record.
-
-    Returns:
-        Name of a question -> how many items got a label, and an event that an undo takes back with all of the
-        import; None where the file says nothing new.
+        data: the file.
+        session: of the question, or of any where the file answers several.
+        format: as for `import_labels`.
+        column: as for `import_labels`; where it is said, the file is of one question.
 
     Raises:
-        InputError: names that no question has.
+        InputError: as `plan_import` and `read_answers`.
     """
-    if answers.strange:
-        switches = [question.question for question in session.questions.every if question.kind == YES_NO]
-        raise InputError(
-            f"No yes / no question is called {listed(answers.strange)}, as the file lists. The project has: "
-            f"{listed(switches) or 'none'}. Add them first, or mend the file. Nothing was imported."
-        )
-    if not any(answers.labels.values()):
-        raise InputError("The file answers none of the project's questions.")
-
-    operation = made_id()
-
-    def work() -> tuple[dict[str, int], Event | None]:
-        counts, last = {}, None
-        for name, pairs in answers.labels.items():
-            question = session.question(name)
-            before = question.state.n_labelled
-            if pairs:
-                last = question.items.import_labels(pairs, source, corrects=True, operation=operation) or last
-            counts[name] = question.state.n_labelled - before
-        return counts, last
-
-    return session.log.together(work, whole=True)
+    if not column and answers_several(data, session, format):
+        return read_answers(data, session, format)
+    return plan_import(data, session, format, column)
 
 
 def _alone(cell: Any, name: str, where: str) -> Any:

@@ -81,17 +81,27 @@ class StoredLabels:
         return nullcontext()
 
 
+def remarks(state: ProjectState, item: int) -> dict[str, str]:
+    """Columns of an item's notes and its flag."""
+    return {
+        "note": " | ".join(note.text for note in state.notes.get(item, ())),
+        "flag": state.flagged.get(item, "") or ("flagged" if item in state.flagged else ""),
+    }
+
+
 class RowsOut:
     """Rows that the writers of files take, an item each.
 
     Attributes:
         items: [n] of the rows.
+        state: of the project.
         pool: of the items; None where it is not at hand.
         columns: names of all columns.
         own: names of the items' own columns, as they are in the rows.
     """
 
     items: Sequence[int]
+    state: ProjectState
     pool: Any
     columns: list[str]
     own: list[str]
@@ -168,8 +178,7 @@ class LabelRows(RowsOut):
     ) -> None:
         if what not in SCOPES:
             raise InputError(f"An export holds {', '.join(SCOPES)}; got {cut(what)}.")
-        self.state: ProjectState = session.state
-        self.pool: Any = session.pool
+        self.state, self.pool = session.state, session.pool
         self._what = what
         self._events = list(session.log.events)
         self._payloads = {event.id: event.payload for event in self._events}
@@ -230,8 +239,7 @@ class LabelRows(RowsOut):
         row["item"] = item
         first = item if self._first is None else int(self._first[item])
         row["copy_of"] = "" if first == item else str(self._ids[first])
-        row["note"] = " | ".join(note.text for note in state.notes.get(item, ()))
-        row["flag"] = state.flagged.get(item, "") or ("flagged" if item in state.flagged else "")
+        row |= remarks(state, item)
         row["set"] = "evaluation" if item in state.evaluation or item in self._held_out else "training"
         row["status"] = "skipped" if item in state.skipped else "unsure" if item in state.unsure else "open"
         if vote is None and item in self._aside:
@@ -289,7 +297,7 @@ class LabelRows(RowsOut):
             asks = self.state.asks
             ids = [payload["ask"]] if "ask" in payload else payload.get("asks", ())
             own_asks = (asks[ask] for ask in ids if ask in asks and asks[ask].item == item)
-            guess = next((ask.details.get("guess") for ask in own_asks), None)
+            guess = next((ask.guess for ask in own_asks), ())
         return None if not guess else {self.state.class_name(key): p for key, p in guess}
 
     def _predict(self, item: int, row: dict[str, Any]) -> None:

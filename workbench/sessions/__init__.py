@@ -3,7 +3,6 @@
 Importing this package imports neither SQLAlchemy nor a model.
 """
 
-from workbench.sessions.asking import Ask
 from workbench.sessions.drawing import ArrayOracle
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.learner import Learner
@@ -13,7 +12,7 @@ from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.session import Session
 from workbench.sessions.simulate import Checkpoint, simulate
 from workbench.sessions.spec import RunSpec
-from workbench.store import Event, ProjectState
+from workbench.store import Ask, Event, ProjectState
 
 __all__ = [
     "ArrayOracle",

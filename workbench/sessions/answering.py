@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.sessions.asking import LEASE_SECONDS, Ask, Questions, guess_of, leased_until
+from workbench.sessions.asking import LEASE_SECONDS, guess_of
 from workbench.sessions.finish_state import certification, freezing
 from workbench.sessions.fitting import Fits
 from workbench.sessions.instruction_texts import has_read, picked, written
 from workbench.sessions.operations import Acknowledgement, Operation, made_id, provenance, taken_id
-from workbench.sessions.project import OpenQuestion, Transaction
+from workbench.sessions.project import Transaction
 from workbench.sessions.questions import NO, YES
 from workbench.sessions.taxonomy import (
     CLASS_CHANGES,
@@ -25,9 +25,8 @@ from workbench.sessions.taxonomy import (
     new_name,
     with_key,
 )
-from workbench.store import YES_NO, AskRecord, Event, FileVote, ProjectState
+from workbench.store import YES_NO, Ask, Event, FileVote, ProjectState
 from workbench.store.events import UNDOABLE
-from workbench.store.fold import predictions
 from workbench.store.fold_items import FILE, PERSON, names_one_person, person_of, vote_of
 
 CLOSING = ("label", "skip", "unsure")
@@ -50,16 +49,12 @@ class Answers:
     """Events that one annotator records, each within a transaction of the caller's.
 
     Args:
-        project: as this process has it open.
-        questions: says what is open and who is being asked.
-        fits: for the record of what the model knew.
+        fits: of the question, with its log and who is being asked.
         annotator: whose events these are.
     """
 
-    def __init__(self, project: OpenQuestion, questions: Questions, fits: Fits, annotator: str) -> None:
-        self._project = project
-        self._questions = questions
-        self._fits = fits
+    def __init__(self, fits: Fits, annotator: str) -> None:
+        self._project, self._questions, self._fits = fits.project, fits.questions, fits
         self.annotator = annotator
 
     def add(self, transaction: Transaction, event: Event) -> Event:
@@ -70,18 +65,17 @@ class Answers:
 
     def lease(self, transaction: Transaction, asks: Sequence[Ask], moment: float, lease: float) -> list[Ask]:
         """Record the questions that are new or ran out; all of them, with their expiries."""
-        renewed = leased_until((a for a in asks if a.expires <= moment), moment + lease)
+        renewed = [ask.document() for ask in asks if ask.expires <= moment]
         if renewed:
-            self.add(transaction, Event.asked([a.document() for a in renewed], moment + lease))
-        by_id = {a.id: a for a in renewed}
-        return [by_id.get(a.id, a) for a in asks]
+            self.add(transaction, Event.asked(renewed, moment + lease))
+        return [transaction.state.asks[ask.id] for ask in asks]
 
     @property
     def _name(self) -> str:
         """Name of the question, as it is called now."""
         return self._project.store.project(self._project.id).question
 
-    def asked(self, state: ProjectState, ask_id: str, item: int = -1) -> AskRecord:
+    def asked(self, state: ProjectState, ask_id: str, item: int = -1) -> Ask:
         """The question of this id.
 
         Raises:
@@ -94,7 +88,7 @@ class Answers:
             raise InputError(f"The question is about item {ask.item}, and the answer about item {item}.")
         return ask
 
-    def _accepts(self, state: ProjectState, ask: AskRecord) -> bool:
+    def _accepts(self, state: ProjectState, ask: Ask) -> bool:
         """True if an answer of this annotator to the question is taken."""
         if not self._questions.is_open(ask, state):
             return False
@@ -104,7 +98,7 @@ class Answers:
         late = ask.expires <= moment or ask.annotator != self.annotator
         return not late or ask.item not in self._questions.leased(state, moment, self.annotator, but=ask.id)
 
-    def _accepts_late(self, state: ProjectState, ask: AskRecord) -> bool:
+    def _accepts_late(self, state: ProjectState, ask: Ask) -> bool:
         """True if an answer to a question that others were asked meanwhile is taken as one more vote.
 
         A person who pressed a key saw the item: what they say of it is not lost because the question had
@@ -114,7 +108,7 @@ class Answers:
             ask.annotator == self.annotator
             and not ask.answered
             and ask.role not in ("second", "grid")
-            and (ask.role != "check" or state.frozen[-1].id == int(ask.details["check"]))
+            and (ask.role != "check" or state.frozen[-1].id == ask.check)
             and self.annotator not in state.votes.get(ask.item, {})
             and (ask.role == "evaluation") == (ask.item in state.evaluation)
         )
@@ -138,7 +132,7 @@ class Answers:
             and self._questions.is_open(ask, state)
         ]
         if records:
-            documents = [Ask.of(a).document() for a in records]
+            documents = [ask.document() for ask in records]
             self.add(transaction, Event.asked(documents, moment + LEASE_SECONDS, first=behind))
         return [a.id for a in records]
 
@@ -250,7 +244,7 @@ class Answers:
         if ask.role == "check":
             if event.kind == "skip":
                 raise InputError("A check cannot be skipped, or the draw would not be fair: say unsure.")
-            payload["check"] = int(ask.details["check"])
+            payload["check"] = ask.check
         return with_key(state, replace(event, payload=payload), new)
 
     def event_of(self, value: Any, *, new: bool = False) -> Event:
@@ -370,7 +364,8 @@ class Answers:
             left_out = tuple(a.item for a in asks if a not in rejected_asks)
             raise Conflict("All of its items were answered before, or somebody holds them.", left_out)
         published = self._fits.present
-        about = {"round": -1 if published is None else published.model.number, "source": "grid"}
+        about: dict[str, Any] = {"round": -1 if published is None else published.model.number}
+        about["source"] = "grid"
         about["classifier"] = self._project.settings(state)["classifier"]
         items, rejected = [a.item for a in accepted_asks], [a.item for a in rejected_asks]
         closed = [
@@ -378,7 +373,8 @@ class Answers:
             for a in (*accepted_asks, *rejected_asks)
             if a in accepted_asks or a.annotator == self.annotator
         ]
-        return [Event.confirmed(items, key, rejected, closed, **about)]
+        about |= {"items": items, "class": key, "rejected": rejected, "asks": closed, "role": "confirmed"}
+        return [Event("confirmed", about)]
 
     def _choice(self, state: ProjectState, of: Operation) -> list[Event]:
         """Label items of one's own choosing."""
@@ -401,7 +397,7 @@ class Answers:
         """Have items asked about again that were skipped or unsure; all of them where none is named."""
         aside = {*state.skipped, *state.unsure}
         items = sorted(aside.intersection(of.items) if of.items else aside)
-        return [Event.requeued(items)] if items else []
+        return [Event("requeued", {"items": items})] if items else []
 
     def correction(self, state: ProjectState, of: Operation) -> list[Event]:
         """Answer an item again that this annotator answered before; it stays in the role it came up in.
@@ -439,7 +435,7 @@ class Answers:
         items = [item for item in dict.fromkeys(of.items) if self.checked(item) in state.answered]
         if not items:
             raise InputError("Nothing is decided about these items.")
-        return [Event.cleared(items)]
+        return [Event("cleared", {"items": items})]
 
     def _wish(self, state: ProjectState, of: Operation) -> list[Event]:
         """Be asked about items before anything else; questions of this annotator that wait are given back."""
@@ -454,8 +450,9 @@ class Answers:
                 if of.second
                 else "None of these items can be asked about: they are answered, or kept to measure on."
             )
-        waiting = of.value[1]
-        events = [*([Event.released(waiting)] if waiting else []), Event.wanted(items, of.text, of.second)]
+        waiting, wish = of.value[1], dict[str, Any](items=items, how=of.text)
+        wish |= {"second": True} if of.second else {}
+        events = [*([Event.released(waiting)] if waiting else []), Event("wanted", wish)]
         if not of.every:
             return events
         # a question that comes later knows nothing of a wish
@@ -463,21 +460,19 @@ class Answers:
         return [replace(event, question=None, payload={**event.payload, **about}) for event in events]
 
     def _import(self, state: ProjectState, of: Operation) -> list[Event]:
+        votes: list[FileVote] = []
         for vote in of.value:
-            self.checked(vote.item)
-        return import_events(state, of.value, of.text)
+            labelled = self.checked(vote.item) in state.votes
+            decides = vote.final or (of.decides and not vote.person and labelled)
+            votes.append(vote._replace(final=decides))
+        return import_events(state, votes, of.text)
 
-    def _guesses(self, state: ProjectState, of: Operation) -> list[Event]:
-        recorded = predictions(state.model.get("guesses", ()))
-        sources = [
-            {
-                name: value
-                for name, value in source.items()
-                if name != "said" or value != recorded.get(source["source"])
-            }
-            for source in of.value
-        ]
-        return [Event.guesses_changed(sources, len(self._project.pool))]
+    def _settings(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Change settings; see `Part._change_settings`."""
+        settings, event = of.value
+        if state.model != settings:
+            raise Conflict("Somebody changed the settings meanwhile.")
+        return [event]
 
     def to_label(self, items: Iterable[int]) -> list[int]:
         """Items that may be labelled, each once.
@@ -511,10 +506,10 @@ class Answers:
         return int(item)
 
 
-def _provenance(ask: AskRecord) -> dict[str, Any]:
-    details = {"role": ask.role, "round": ask.details.get("round", -1)}
-    if ask.details.get("utility") is not None:
-        details["utility"] = ask.details["utility"]
+def _provenance(ask: Ask) -> dict[str, Any]:
+    details: dict[str, Any] = {"role": ask.role, "round": ask.round}
+    if ask.utility is not None:
+        details["utility"] = ask.utility
     if ask.role in ("chosen", "second"):
         details["policy"] = "chosen by person"
     # the fit that chose it, not the one that is there when the answer comes
@@ -539,14 +534,11 @@ _EVENTS: dict[str, Callable[[Answers, ProjectState, Operation], Sequence[Event]]
     "read": lambda my, state, of: has_read(state, my.annotator, of.version),
     "write": lambda my, state, of: written(state, of.text, of.value, of.version),
     "example": lambda my, state, of: picked(state, my._project.pool, my.checked(of.item), of.label, of.on),
-    "model": lambda my, state, of: [Event.model_changed(**of.value)],
-    "guesses": Answers._guesses,
-    "ask-in-words": lambda my, state, of: [Event.question_changed(of.text)],
+    "settings": Answers._settings,
     "freeze": lambda my, state, of: freezing(state, my._project.pool.items.ids, *of.value),
     "certify": lambda my, state, of: certification(
         state, my._project.pool.items.ids, my._project.record.name
     ),
-    "hide-names": lambda my, state, of: [Event.names_hidden(of.on)],
 }
 
 

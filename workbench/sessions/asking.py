@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from workbench.sessions.drawing import (
 )
 from workbench.sessions.fitted_model import asking_policy
 from workbench.sessions.people import AnswerModel, ItemConsensus, item_consensus
-from workbench.store import AskRecord, ProjectState
+from workbench.store import Ask, ProjectState
 from workbench.store.fold_items import person_of
 from workbench.store.layered_mapping import changed_keys
 
@@ -43,83 +43,6 @@ LABEL_COUNTS = 4.0
 """A right label in place of a wrong one against one in place of none: the model learns from the wrong one."""
 GUESSED = 5  # classes of which the model's probability is recorded with a question
 EARLY_ANSWERS = 20  # to measure on, before which an error is not told
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A question: which class is this item?
-
-    Attributes:
-        id: give it back to `Session.tell`.
-        item: index into the pool.
-        expires: epoch seconds; until then nobody else is asked about the item.
-        role: why it is asked: "policy", "evaluation" (drawn uniformly, never trained on), "cold-start"
-            (spread over the pool, before two classes are known), "again" (its answer was taken back, or
-            it was skipped and asked for anew), "overlap" (somebody else labelled it, and several people
-            are to), "chosen" (by the person), "second" (a label of theirs that they look at again),
-            "uniform" (drawn uniformly whatever the policy, and trained on), "grid" (one of many shown
-            together), "together" (another question about its item is asked), "check" (of a frozen label,
-            drawn uniformly and answered without seeing it).
-        utility: the policy's, None where it was not chosen by one.
-        round: number of the fit that chose it, -1 for none.
-        guess: (key of a class, its probability) of the likeliest classes then, best first.
-        check: event that froze the label which is checked; 0 for none.
-        policy: whose utility it is; while a class is looked for that nobody has seen, not the project's.
-        classifier: whose fit chose it.
-        n_labelled: labels which that fit, or the one published then, had learnt from.
-        counted: whether it takes one of the places of which some are drawn to measure on. One asked together
-            with another's draw, where this question's own draw is still to come, takes none.
-    """
-
-    id: str
-    item: int
-    expires: float
-    role: str
-    utility: float | None
-    round: int
-    guess: tuple[tuple[str, float], ...] = ()
-    check: int = 0
-    policy: str = ""
-    classifier: str = ""
-    n_labelled: int = 0
-    counted: bool = True
-
-    @classmethod
-    def of(cls, record: AskRecord) -> Ask:
-        """The question that was recorded."""
-        utility = record.details.get("utility")
-        guess = record.details.get("guess") or ()
-        return cls(
-            record.id,
-            record.item,
-            record.expires,
-            record.role,
-            None if utility is None else float(utility),
-            int(record.details.get("round", -1)),
-            tuple((str(key), float(p)) for key, p in guess),
-            int(record.details.get("check", 0)),
-            str(record.details.get("policy") or ""),
-            str(record.details.get("classifier") or ""),
-            int(record.details.get("n_labelled") or 0),
-            bool(record.details.get("counted", True)),
-        )
-
-    def document(self) -> dict[str, Any]:
-        """Fields of a question that are recorded."""
-        document: dict[str, Any] = {
-            "id": self.id,
-            "item": self.item,
-            "role": self.role,
-            "utility": self.utility,
-            "round": self.round,
-            "n_labelled": self.n_labelled,
-        }
-        if self.check:
-            document["check"] = self.check
-        if not self.counted:
-            document["counted"] = False
-        origin = {"policy": self.policy, "classifier": self.classifier} if self.policy else {}
-        return document | origin | ({"guess": [list(pair) for pair in self.guess]} if self.guess else {})
 
 
 class Questions:
@@ -240,7 +163,7 @@ class Questions:
             and item not in state.evaluation
         )
 
-    def is_open(self, ask: AskRecord, state: ProjectState) -> bool:
+    def is_open(self, ask: Ask, state: ProjectState) -> bool:
         """True if an answer to the question would still be accepted."""
         if ask.answered:
             return False
@@ -250,7 +173,7 @@ class Questions:
             return is_unchecked(state, ask, str(self.pool.items.ids[ask.item]))
         return ask.item not in state.answered or self.wanted(ask.item, ask.annotator, state)
 
-    def waiting(self, state: ProjectState, annotator: str) -> list[AskRecord]:
+    def waiting(self, state: ProjectState, annotator: str) -> list[Ask]:
         """Questions an annotator was shown and has not answered, oldest first; no grids and no checks."""
         asks = (state.asks[id_] for id_ in state.waiting.get(annotator, ()))
         roles = ("grid", "check")
@@ -279,10 +202,10 @@ class Questions:
         queue = []
         for item in state.reopened.get(annotator, ()):
             if item in own_asks:
-                queue.append(Ask.of(own_asks.pop(item)))
+                queue.append(own_asks.pop(item))
             elif item not in taken:
                 queue.append(new_ask(item, "evaluation" if item in state.evaluation else "again"))
-        return queue + [Ask.of(a) for a in own_asks.values()]
+        return [*queue, *own_asks.values()]
 
     def fresh(
         self,
@@ -303,7 +226,7 @@ class Questions:
             free[item] = False
             if self.twins is not None:
                 free[list(self.twins.of(item))] = False
-            asks.append(new_ask(item, role, utility, number))
+            asks.append(new_ask(item, role, utility=utility, round=number))
 
         for item in state.second.get(annotator, ()):
             if len(asks) < k and item not in taken:
@@ -359,14 +282,13 @@ class Questions:
 
     def as_asked(self, ask: Ask, published: Published) -> Ask:
         """A question with what chose it, which is recorded whatever is fitted until the answer comes."""
-        more: dict[str, Any] = {
-            "guess": guess_of(published, ask.item),
-            "n_labelled": published.model.n_labelled,
-        }
+        more: dict[str, Any] = {"n_labelled": published.model.n_labelled}
+        if guess := guess_of(published, ask.item):
+            more["guess"] = guess
         if ask.role == "policy":
             by = asking_policy(published.model, published.chosen["policy"]).policy
             more |= {"policy": str(by), "classifier": str(published.chosen["classifier"])}
-        return replace(ask, **more)
+        return replace(ask, details={**ask.details, **more})
 
     def grid(
         self, state: ProjectState, k: int, taken: set[int], published: Published, code: int
@@ -378,7 +300,7 @@ class Questions:
         p = published.model.probabilities_kept(free)
         mask = p.argmax(axis=1) == code
         order = np.argsort(-p[mask, code], kind="stable")[:k][::-1]
-        asks = [new_ask(int(i), "grid", None, published.model.number) for i in free[mask][order]]
+        asks = [new_ask(int(i), "grid", round=published.model.number) for i in free[mask][order]]
         return [self.as_asked(ask, published) for ask in asks]
 
     def _left_to_measure(self, state: ProjectState, exclusions: set[int]) -> list[int]:
@@ -471,7 +393,7 @@ class Questions:
         return int(generator(self.seed, count, COLD_START).choice(np.flatnonzero(free)))
 
 
-def is_unchecked(state: ProjectState, ask: AskRecord, name: str) -> bool:
+def is_unchecked(state: ProjectState, ask: Ask, name: str) -> bool:
     """Tell whether the frozen label that a question checks is still frozen, and is open to its person.
 
     Args:
@@ -479,7 +401,7 @@ def is_unchecked(state: ProjectState, ask: AskRecord, name: str) -> bool:
         ask: the question.
         name: id of its item.
     """
-    started = int(ask.details.get("check", 0))
+    started = ask.check
     if not state.frozen or state.frozen[-1].id != started:
         return False
     checkers = [who for who, check in state.checks.get(ask.item, {}).items() if check.started == started]
@@ -500,14 +422,10 @@ def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:
     return tuple((published.keys[c], round(float(p[c]), 4)) for c in best.tolist())
 
 
-def leased_until(asks: Iterable[Ask], expires: float) -> list[Ask]:
-    """The same questions with a new expiry."""
-    return [replace(ask, expires=expires) for ask in asks]
-
-
-def new_ask(item: int, role: str, utility: float | None = None, number: int = -1) -> Ask:
+def new_ask(item: int, role: str, **details: Any) -> Ask:
     """A question that was not asked before, without an expiry."""
-    return Ask(secrets.token_hex(8), int(item), 0.0, role, utility, number)
+    fields = {"utility": None, "round": -1, "n_labelled": 0, **details}
+    return Ask(secrets.token_hex(8), int(item), role, details=fields)
 
 
 def _best(published: Published, free: Array) -> int:

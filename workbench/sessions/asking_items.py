@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from workbench.arrays import Array
-from workbench.sessions.asking import Ask, Questions, new_ask
-from workbench.store import ProjectState
+from workbench.sessions.asking import Questions, new_ask
+from workbench.store import Ask, ProjectState
 
 if TYPE_CHECKING:
     from workbench.sessions.published import Published
@@ -42,7 +41,7 @@ class Candidate:
         questions: chooses what it would ask by itself.
         state: its answers.
         published: its model; None before the first fit.
-        is_open: [N] whether an item may be asked about.
+        leased: items that somebody else is being asked about.
         queue: what it would ask next, best first.
     """
 
@@ -50,8 +49,15 @@ class Candidate:
     questions: Questions
     state: ProjectState
     published: Published | None
-    is_open: Array = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    leased: set[int] = field(default_factory=set)
     queue: list[Ask] = field(default_factory=list)
+
+    @cached_property
+    def is_open(self) -> Array:
+        """[N] mask of the items that may be asked about."""
+        mask = self.questions.open_items(self.state)
+        mask[list(self.leased)] = False
+        return mask
 
     def expected_error(self, item: int) -> float:
         """Probability that the model's class of an item is wrong; of an even guess where it has none."""
@@ -72,16 +78,19 @@ class Candidate:
             self.queue.remove(ask)
         else:
             place = next((ask for ask in self.queue if ask.role in (*_BY_CHANCE, EVALUATION)), None)
-            ask = replace(new_ask(item, TOGETHER), counted=place is None or place.role != EVALUATION)
-            if place is not None and ask.counted:
+            more = {"counted": False} if place is not None and place.role == EVALUATION else {}
+            if place is not None and not more:
                 self.queue.remove(place)
+            number = -1 if self.published is None else self.published.model.number
+            ask = new_ask(item, TOGETHER, round=number, **more)
             if self.published is not None:
-                ask = replace(ask, round=self.published.model.number)
                 ask = self.questions.as_asked(ask, self.published)
         asks[self.name] = ask
 
 
-def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float) -> list[ItemAsk]:
+def plan(
+    candidates: Sequence[Candidate], annotator: str, k: int, moment: float, *, new: bool = True
+) -> list[ItemAsk]:
     """Up to k items with their questions; new ones are without an expiry.
 
     Args:
@@ -89,6 +98,7 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float)
         annotator: who is asked.
         k: how many items.
         moment: epoch seconds now.
+        new: False gives what is asked already, where nothing is to be added to it.
     """
     leased_items = {
         item
@@ -99,17 +109,19 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float)
     for candidate in candidates:
         for ask in candidate.questions.standing(candidate.state, annotator, leased_items):
             plans.setdefault(ask.item, {})[candidate.name] = ask
-        candidate.is_open = candidate.questions.open_items(candidate.state)
-        candidate.is_open[list(leased_items)] = False
-    # what the person chose stays first, also where another question of theirs waits for other items
-    plans = dict(
-        sorted(plans.items(), key=lambda entry: all(a.role != "chosen" for a in entry[1].values()))[:k]
-    )
+        candidate.leased = leased_items
+    entries = list(plans.items())
+    if len(candidates) > 1:
+        # what the person chose stays first, also where another question of theirs waits for other items
+        entries.sort(key=lambda entry: all(ask.role != "chosen" for ask in entry[1].values()))
+    plans = dict(entries[:k])
     if len(plans) < k or any(
         candidate.name not in asks and candidate.is_open[item]
         for item, asks in plans.items()
         for candidate in candidates
     ):
+        if not new:
+            return []
         exclusions = leased_items | set(plans)
         for candidate in candidates:
             candidate.queue = candidate.questions.fresh(
@@ -132,8 +144,8 @@ def _best(candidates: Sequence[Candidate]) -> Ask | None:
     """Next question among what the questions propose."""
     heads = [candidate.queue[0] for candidate in candidates if candidate.queue]
     first = next((ask for ask in heads if ask.role not in _BY_CHANCE), None)
-    if first is not None or not heads:
-        return first
+    if first is not None or len(heads) < 2:
+        return first or next(iter(heads), None)
 
     def worth(ask: Ask) -> float:
         errors = (c.expected_error(ask.item) for c in candidates if c.is_open[ask.item])

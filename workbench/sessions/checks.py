@@ -76,8 +76,8 @@ class Frozen:
         return Draws(self.size, self.seed, self.promise.attempt)
 
     @cached_property
-    def sofar(self) -> dict[int, _Kept]:
-        """Sums that answers add to: the tally (0), and the bound of each set that is shown, by its size."""
+    def sums(self) -> dict[int, tuple[Any, list[Any]]]:
+        """Sums with the answers in them: the tally (0), and the bound of each set that is shown, by size."""
         return {}
 
     @cached_property
@@ -321,42 +321,28 @@ def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
 
 def bound_after(frozen: Frozen, size: int, found: Evidence) -> list[float]:
     """[t + 1] the upper bound on a set before its first check and after each, kept up to date."""
-    answers = found.within(size).tolist()
+    promise, answers = frozen.promise, [(wrong,) for wrong in found.within(size).tolist()]
     with _LOCK:
-        cache = _kept(
-            frozen,
-            size,
-            answers,
-            lambda: Bound(size, frozen.promise.confidence_here, [frozen.promise.error]),
-        )
-        for wrong in answers[len(cache.given) :]:
-            cache.made.add(wrong)
-        cache.given = answers
-        return list(cache.made.curve)
+        bound = _sum(frozen, size, answers, lambda: Bound(size, promise.confidence_here, [promise.error]))
+        return list(bound.curve)
 
 
 def certified_of(frozen: Frozen, found: Evidence) -> int:
     """Size of the largest set that is certified, 0 where none is; an answer adds to what is kept."""
     answers = list(zip(found.places.tolist(), found.wrong.tolist(), strict=True))
     with _LOCK:
-        cache = _kept(frozen, 0, answers, lambda: Tally(frozen.promise))
-        for place, wrong in answers[len(cache.given) :]:
-            cache.made.add(place, wrong)
-        cache.given = answers
-        return int(cache.made.delivered())
+        return int(_sum(frozen, 0, answers, lambda: Tally(frozen.promise)).delivered())
 
 
-def _kept(frozen: Frozen, key: int, answers: list[Any], make: Callable[[], Any]) -> _Kept:
-    cache = frozen.sofar.get(key)
-    if cache is None or answers[: len(cache.given)] != cache.given:
-        cache = frozen.sofar[key] = _Kept(make(), [])
-    return cache
-
-
-@dataclass
-class _Kept:
-    made: Any
-    given: list[Any]
+def _sum(frozen: Frozen, key: int, answers: list[Any], make: Callable[[], Any]) -> Any:
+    """Sum that `make` begins, with all the answers added, each by its arguments."""
+    total, added = frozen.sums.get(key, (None, []))
+    if total is None or answers[: len(added)] != added:
+        total, added = make(), []
+    for answer in answers[len(added) :]:
+        total.add(*answer)
+    frozen.sums[key] = total, answers
+    return total
 
 
 def _packed(values: Array, kind: str) -> str:

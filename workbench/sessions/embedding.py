@@ -1,7 +1,6 @@
 """A plane on which neighbours of a pool stay neighbours (t-SNE), kept on disk, and new rows placed on it."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +15,7 @@ from workbench.metrics.scores import trustworthiness
 from workbench.pools.neighbours.nearest import nearest_among
 from workbench.pools.pool import Pool
 from workbench.pools.projection import on_axes, scaled_axes
+from workbench.progress import part, tell
 from workbench.writing import whole_file
 
 LANDMARKS = 20_000
@@ -41,8 +41,6 @@ _EVERY = 25
 _EARLY, _LATER = 250, 500
 _SETTLING = 80
 """Iterations a placed row takes."""
-
-Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +69,11 @@ class NeighbourMap:
     trust_of_components: float
     n_judged: int
 
-    def place(self, features: Array, report: Report | None = None) -> Floats:
+    def place(self, features: Array) -> Floats:
         """Places of new rows; none of the points moves.
 
         Args:
             features: [n, D].
-            report: called with the share that is done; may raise to stop.
 
         Returns:
             [n, 2].
@@ -85,11 +82,10 @@ class NeighbourMap:
             InputError: openTSNE is not installed.
         """
         openTSNE = _library()
-        _tell(report, 0.0, "looking for neighbours")
         distinct, first = np.unique(self.reference, axis=0, return_index=True)
         places = np.ascontiguousarray(self.points[self.landmarks][first], dtype=np.float64)
         laid = openTSNE.TSNEEmbedding(places, _Nearest(distinct), n_jobs=1, random_state=0)
-        return _placed(laid, on_axes(features, self.shift, self.axes, self.scale, np.float32), report)
+        return _placed(laid, on_axes(features, self.shift, self.axes, self.scale, np.float32))
 
 
 def available() -> bool:
@@ -108,13 +104,12 @@ def worthwhile(pool: Pool) -> str:
     return ""
 
 
-def neighbour_map(pool: Pool, folder: Path | None = None, report: Report | None = None) -> NeighbourMap:
-    """The neighbour map of a pool: read, or computed.
+def neighbour_map(pool: Pool, folder: Path) -> NeighbourMap:
+    """The neighbour map of a pool: read, or computed; it tells how far it is (`progress.tell`).
 
     Args:
         pool: with more than two features.
-        folder: where maps are kept; None keeps none.
-        report: called with the share that is done and what is being done; may raise to stop.
+        folder: where maps are kept.
 
     Returns:
         The map. A pool that has grown is laid out anew.
@@ -125,15 +120,11 @@ def neighbour_map(pool: Pool, folder: Path | None = None, report: Report | None 
     reason = worthwhile(pool)
     if reason:
         raise InputError(reason)
-    path = None if folder is None else folder / name_of(pool)
-    if path is not None:
-        stored_map = _read(path, len(pool))
-        if stored_map is not None:
-            return stored_map
-    _library()
-    new_map = _computed(pool, report)
-    if path is not None:
-        _write(path, new_map)
+    stored_map = kept_map(pool, folder)
+    if stored_map is not None:
+        return stored_map
+    new_map = _computed(pool)
+    _write(folder / name_of(pool), new_map)
     return new_map
 
 
@@ -148,11 +139,6 @@ def _library() -> Any:
     except ImportError:
         raise InputError(MISSING) from None
     return openTSNE
-
-
-def _tell(report: Report | None, fraction: float, words: str) -> None:
-    if report is not None:
-        report(fraction, words)
 
 
 def _affinities(rows: Array) -> Any:
@@ -200,14 +186,14 @@ class _Nearest:
         return (P, near, far) if return_distances else P
 
 
-def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
+def _computed(pool: Pool) -> NeighbourMap:
     openTSNE = _library()
     n = len(pool)
     landmarks = np.arange(n)
     if n > LANDMARKS:
         landmarks = np.sort(np.random.default_rng([0, 0, 0x75E]).choice(n, LANDMARKS, replace=False))
     share = 0.9 if n <= LANDMARKS else 0.6  # of the time, for the landmarks
-    _tell(report, 0.01, "principal components")
+    tell(0.01, "principal components")
     shift, axes, scale = _space(pool)
     rows = on_axes(pool.features, shift, axes, scale, np.float32)
     reference = rows[landmarks]
@@ -215,13 +201,14 @@ def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
     distinct, back = np.unique(reference, axis=0, return_inverse=True)
     if len(distinct) < FEWEST:
         raise InputError(f"Fewer than {FEWEST} different items have no neighbourhoods to keep.")
-    _tell(report, 0.03, "looking for neighbours")
+    with part(0.03, 0.1):
+        affinities = _affinities(distinct)
     done = 0
 
     def watch(_iteration: int, _error: float, _points: Any) -> bool:
         nonlocal done
         done += _EVERY
-        _tell(report, 0.1 + (share - 0.1) * done / (_EARLY + _LATER), "laying the items out")
+        tell(0.1 + (share - 0.1) * done / (_EARLY + _LATER), "laying the items out")
         return False
 
     method = openTSNE.TSNE(
@@ -232,7 +219,7 @@ def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
         callbacks=watch,
         callbacks_every_iters=_EVERY,
     )
-    laid = method.fit(affinities=_affinities(distinct), initialization=_start(distinct))
+    laid = method.fit(affinities=affinities, initialization=_start(distinct))
     places = np.asarray(laid, dtype=np.float64)[back.reshape(-1)]
     points = np.empty((n, 2))
     points[landmarks] = places
@@ -241,10 +228,9 @@ def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
         fixed = openTSNE.TSNEEmbedding(
             np.asarray(laid, dtype=np.float64), _Nearest(distinct), n_jobs=1, random_state=0
         )
-        points[remainder] = _placed(
-            fixed, rows[remainder], lambda f, words: _tell(report, share + (0.95 - share) * f, words)
-        )
-    _tell(report, 0.96, "measuring what it keeps")
+        with part(share, 0.95):
+            points[remainder] = _placed(fixed, rows[remainder])
+    tell(0.96, "measuring what it keeps")
     return _judged(pool, NeighbourMap(points, landmarks, reference, shift, axes, scale, 0.0, 0.0, 0))
 
 
@@ -262,12 +248,13 @@ def _start(rows: Array) -> Floats:
     return start * 1e-4
 
 
-def _placed(laid: Any, rows: Array, report: Report | None) -> Floats:
+def _placed(laid: Any, rows: Array) -> Floats:
     """[n, 2] where further rows settle among those that are laid out, which stay."""
     out = np.empty((len(rows), 2))
     for start in range(0, len(rows), _TOGETHER):
-        _tell(report, start / len(rows), "placing the other items")
-        embedding = laid.prepare_partial(rows[start : start + _TOGETHER], k=_NEAREST, perplexity=5)
+        with part(start / len(rows), min(start + _TOGETHER, len(rows)) / len(rows)):
+            tell(0.0, "placing the other items")
+            embedding = laid.prepare_partial(rows[start : start + _TOGETHER], k=_NEAREST, perplexity=5)
         embedding = embedding.optimize(_SETTLING, learning_rate=0.1, exaggeration=1.5, momentum=0.8, n_jobs=1)
         out[start : start + _TOGETHER] = np.asarray(embedding)
     return out

@@ -8,12 +8,11 @@ from typing import Any
 from workbench.errors import InputError, StorageError
 from workbench.reading import listed
 from workbench.sessions.answering import CLOSING
-from workbench.sessions.asking import Ask
 from workbench.sessions.asking_items import ItemAsk
 from workbench.sessions.open_session import OpenSession
 from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation, check_of_client, taken_id
 from workbench.sessions.questions import unknown_question
-from workbench.store import Event
+from workbench.store import Ask, Event
 from workbench.store.database_errors import retried
 
 # operations that are about other questions than the session's, too

@@ -324,7 +324,7 @@ def freezing(
     check_spent(promise.confidence, [(previous.confidence, previous.attempt) for previous in earlier])
     waiting = [state.asks[i] for asks in state.waiting.values() for i in asks]
     given_back = [ask.id for ask in waiting if ask.role == "check" and not ask.released]
-    return [*([Event.released(given_back)] if given_back else []), Event.checks_started(payload)]
+    return [*([Event.released(given_back)] if given_back else []), Event("checks-started", payload)]
 
 
 def certification(state: ProjectState, ids: Sequence[str], project: str) -> list[Event]:
@@ -347,7 +347,7 @@ def certification(state: ProjectState, ids: Sequence[str], project: str) -> list
     document = issued(finish, state, ids, project, made).document()
     items = finish.frozen.items[finish.evidence.places].tolist()
     checks = list(zip(items, finish.evidence.wrong.tolist(), strict=True))
-    return [Event.certified(finish.frozen.started, checks, document)]
+    return [Event("certified", {"started": finish.frozen.started, "checks": checks, "certificate": document})]
 
 
 def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: str, made: str) -> Certificate:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from workbench.certificates import (
 )
 from workbench.errors import InputError
 from workbench.guesses import columns_of, guess_of
-from workbench.sessions.asking import Ask, new_ask
+from workbench.sessions.asking import new_ask
 from workbench.sessions.checks import (
     Candidates,
     Frozen,
@@ -35,7 +34,7 @@ from workbench.sessions.finish_state import (
 )
 from workbench.sessions.part import Part
 from workbench.sessions.published import Published
-from workbench.store import Check, Event, ProjectState
+from workbench.store import Ask, Check, Event, ProjectState
 from workbench.store.database_errors import retried
 
 CHECK_LEASE = 180.0
@@ -247,9 +246,7 @@ class Checks(Part):
         leased_items = session._questions.leased(state, moment, session.annotator, role="check")
         waiting = (state.asks[i] for i in state.waiting.get(session.annotator, ()))
         own_asks = {
-            a.item: a
-            for a in waiting
-            if a.role == "check" and not a.released and int(a.details.get("check", 0)) == frozen.started
+            a.item: a for a in waiting if a.role == "check" and not a.released and a.check == frozen.started
         }
         later = n_answered(frozen, state)  # answers to draws behind the one that is looked at
         asks: list[Ask] = []
@@ -262,9 +259,9 @@ class Checks(Part):
             if answers and not self._looks_again(frozen, place, answers):
                 continue
             if item in own_asks:
-                asks.append(Ask.of(own_asks[item]))
+                asks.append(own_asks[item])
             elif item not in leased_items or (later >= PASSED and not answers):
-                asks.append(replace(new_ask(item, "check"), check=frozen.started))
+                asks.append(new_ask(item, "check", check=frozen.started))
         return asks
 
     def _looks_again(self, frozen: Frozen, place: int, answers: Sequence[Check]) -> bool:

@@ -122,6 +122,8 @@ class Fits:
             for one that has none; empty where it is no such question.
 
     Attributes:
+        project: as given.
+        questions: as given.
         problem: why the last stored fit could not be taken up; "" where it could.
         guesses: what is known of the pool before any label.
         making: of the pool's graph of neighbours; of a small pool it is made within a fit.
@@ -134,8 +136,8 @@ class Fits:
         common: Common,
         beside: Callable[[], Sequence[Published | None]],
     ) -> None:
-        self._project = project
-        self._questions = questions
+        self.project = project
+        self.questions = questions
         self.guesses = Guesses(project.pool)
         self._tried = -1
         self._epoch = project.log.epoch
@@ -155,10 +157,10 @@ class Fits:
 
     def published(self, state: ProjectState | None = None) -> Published | None:
         """The newest fit, also one of another process; None before the first. Within a snapshot one."""
-        state = self._project.state() if state is None else state
+        state = self.project.state() if state is None else state
         newest = int(state.rounds[-1]["number"]) if state.rounds else -1
-        log = self._project.log
-        fit = log.fit(self._project.id)
+        log = self.project.log
+        fit = log.fit(self.project.id)
         # others wait for this transaction; or whoever has another one made takes it up
         waits = log.is_writing or self._elsewhere
         if self._epoch == log.epoch and (waits or newest <= _number_of(fit)):
@@ -182,16 +184,16 @@ class Fits:
     @property
     def present(self) -> Published | None:
         """The newest fit that was taken up so far; never reads a stored one, so it takes no time."""
-        return self._project.log.fits.get(self._project.id)
+        return self.project.log.fits.get(self.project.id)
 
     def _take_up(self, fit: Published | None) -> None:
-        self._project.log.take_up(self._project.id, fit)
+        self.project.log.take_up(self.project.id, fit)
 
     @property
     def fitted_with(self) -> Mapping[str, Any]:
         """Classifier, options and policy of the published fit; the present settings before the first."""
         published = self.published()
-        return self._project.settings() if published is None else published.chosen
+        return self.project.settings() if published is None else published.chosen
 
     def held_out(self) -> tuple[Ints, Ints]:
         """Items to measure on and their codes among the classes of `model`; never trained on.
@@ -199,12 +201,12 @@ class Fits:
         A merge or a new class since the fit changes none of the codes; items of classes that the model does
         not know are left out until it does. Before the first fit they are the project's codes.
         """
-        project, state = self._project, self._project.state()
+        project, state = self.project, self.project.state()
         return held_out(project.pool, state, project.record.settings, self.published(state))
 
     def is_stale(self) -> bool:
         """True if a refit would see labels, classes or settings that the published model has not seen."""
-        state = self._project.state()
+        state = self.project.state()
         inputs = self._chosen(state)
         published = self.published(state)
         if published is not None:
@@ -217,7 +219,7 @@ class Fits:
         """True if labels that may be learnt from name two classes; the consensus of a fit may say less."""
         if len(state.trained_classes) < 2:
             return False
-        exclusions = self._test | frozenset(self._project.twins.spread(state.evaluation))
+        exclusions = self._test | frozenset(self.project.twins.spread(state.evaluation))
         codes = (code for item, code in state.training.items() if item not in exclusions)
         first = next(codes, -1)
         return any(code != first for code in codes)
@@ -226,7 +228,7 @@ class Fits:
         """Tell whether the model has learnt from a copy of an item that is measured on by now."""
         key, known = (published, state.evaluation), self._apart
         if known is None or any(a is not b for a, b in zip(known[0], key, strict=True)):
-            copies = self._project.twins.spread(state.evaluation)
+            copies = self.project.twins.spread(state.evaluation)
             known = self._apart = key, any(item in published.training for item in copies)
         return known[1]
 
@@ -275,7 +277,7 @@ class Fits:
                 self._unsaved = None
                 if not self.is_stale():
                     return stored_round
-            project = self._project
+            project = self.project
             state = project.state()
             training = self._training(state)
             inputs = self._chosen(state)
@@ -354,7 +356,7 @@ class Fits:
         Raises:
             InputError: there is no such round.
         """
-        project, record = self._project, self._record(number)
+        project, record = self.project, self._record(number)
         items, codes = self._training_of(record)
         learner = self._learner_of(self._chosen_in(record), tuple(record["classes"]))
         if state is not None:
@@ -377,7 +379,7 @@ class Fits:
     # --- inside -------------------------------------------------------------------------------
 
     def _record(self, number: int) -> Mapping[str, Any]:
-        project = self._project
+        project = self.project
         record = project.store.rounds.get(project.id, number)
         if record is None:
             raise InputError(f"Project {project.record.name!r} has no round {number}.")
@@ -404,7 +406,7 @@ class Fits:
         return known[1]
 
     def _learnable(self, state: ProjectState) -> Mapping[int, int]:
-        learnt, twins = training_of(state), self._project.twins
+        learnt, twins = training_of(state), self.project.twins
         exclusions = self._test | frozenset(twins.spread(state.evaluation))
         if not exclusions.isdisjoint(learnt):
             learnt = {item: code for item, code in learnt.items() if item not in exclusions}
@@ -422,18 +424,18 @@ class Fits:
 
     def _looked_at(self) -> Ints | None:
         """Items whose predictions tell how a fit goes; None for all of them, as in all but large pools."""
-        settings, pool = self._project.record.settings, self._project.pool
+        settings, pool = self.project.record.settings, self.project.pool
         limit = int(settings.get("measured", 0)) or int(settings.get("asked_among", 0))
-        return measured_items(np.arange(len(pool)), self._questions.seed, limit) if limit else None
+        return measured_items(np.arange(len(pool)), self.questions.seed, limit) if limit else None
 
     def _chosen(self, state: ProjectState) -> dict[str, Any]:
-        settings = self._project.settings(state)
+        settings = self.project.settings(state)
         inputs = {name: settings[name] for name in ("classifier", "options", "policy")}
         return inputs | {"guess": self.guesses.chosen(settings, state)}
 
     def _chosen_in(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Inputs of a round."""
-        where = f"Project {self._project.record.name!r}"
+        where = f"Project {self.project.record.name!r}"
         names = ("classifier", "options", "policy")
         inputs = {name: from_file(record[name], where) for name in names}
         return inputs | {"guess": dict(record.get("guess") or {})}
@@ -443,12 +445,12 @@ class Fits:
     ) -> Learner:
         key, known = (inputs["classifier"], inputs["options"], classes, inputs["guess"]), self._learner
         if known is None or known[0] != key:
-            self.guesses.remember(self._project.settings())
+            self.guesses.remember(self.project.settings())
             learner = Learner(
-                self._project.pool,
+                self.project.pool,
                 inputs["classifier"],
                 inputs["options"],
-                seed=self._questions.seed,
+                seed=self.questions.seed,
                 classes=classes,
                 cached=LARGE_BYTES,
                 mean=self.guesses.mean(inputs["guess"], classes),
@@ -461,8 +463,8 @@ class Fits:
 
     def _among(self, state: ProjectState, number: int) -> Ints | None:
         """The items that questions are chosen among in a round."""
-        limit = int(self._project.record.settings.get("asked_among", 0))
-        return drawn(self._questions.askable(state), self._questions.seed, number, limit)
+        limit = int(self.project.record.settings.get("asked_among", 0))
+        return drawn(self.questions.askable(state), self.questions.seed, number, limit)
 
     def _in_time(
         self, model: FittedModel, state: ProjectState, classifier: Any, measured: Ints
@@ -470,18 +472,18 @@ class Fits:
         """The model, limited to the items it scores in the time of an answer where nobody knows its speed."""
         if classifier in CLASSIFIERS.own:
             return model
-        open_items = self._questions.askable(state) if model.among is None else model.among
-        scored = scored_in_time(model, self._questions.seed, open_items, measured)
+        open_items = self.questions.askable(state) if model.among is None else model.among
+        scored = scored_in_time(model, self.questions.seed, open_items, measured)
         if scored is None:
             return model
         return replace(model, scored=scored, among=np.intersect1d(open_items, scored.items))
 
     def _query(self, model: FittedModel, state: ProjectState, policy: str) -> Query | None:
-        askable = self._questions.askable(state)
+        askable = self.questions.askable(state)
         if not askable.size:
             return None
-        closed = without(self._project.pool.trainable, askable, len(self._project.pool))
-        rng = generator(self._questions.seed, model.number, QUERY)
+        closed = without(self.project.pool.trainable, askable, len(self.project.pool))
+        rng = generator(self.questions.seed, model.number, QUERY)
         policy = asking_policy(model, policy).policy
         k = min(QUEUE, askable.size)
         # what other questions ask comes between, so the queue of one need not be spread over the pool
@@ -504,7 +506,7 @@ class Fits:
             **{name: published.chosen[name] for name in ("classifier", "options", "policy")},
             **({"guess": published.chosen["guess"]} if published.chosen["guess"] else {}),
             "stream": finished.number,
-            "n_items": len(self._project.pool),
+            "n_items": len(self.project.pool),
             "events": state.last_event,
             "training": _digest(items, codes),
             "votes": published.learnable,
@@ -521,10 +523,10 @@ class Fits:
             arrays[f"{_OURS}among"] = published.model.among
         if published.model.scored is not None:
             arrays |= zip((f"{_OURS}scored", f"{_OURS}scores"), published.model.scored, strict=True)
-        with self._project.recording() as transaction:
+        with self.project.recording() as transaction:
             number = transaction.add_round(record, arrays)
             names = ("n_labelled", "n_items", "n_test", "error", "nll", "brier", "ece")
-            event = Event.round({"number": number, **{name: record[name] for name in names}})
+            event = Event("round", {"number": number, **{name: record[name] for name in names}})
             transaction.add(replace(event, annotator=annotator))
         if number != finished.number:
             # Another program stored a round while this one was fitted.
@@ -549,7 +551,7 @@ class Fits:
         What cannot be restored leaves the project as it is, and stale. `fit` says what was computed of all
         items of a round; stored are the utilities of its queue.
         """
-        project = self._project
+        project = self.project
         snapshot = project.store.rounds.state(project.id)
         if snapshot is None or _number_of(self.present) >= snapshot[0]:
             return
@@ -613,7 +615,7 @@ class Fits:
             return model if among is None else replace(model, among=np.asarray(among), scored=scored)
         except Exception as error:
             self.problem = f"The last fit cannot be read: {type(error).__name__}: {error}"
-            _log.exception("Round %d of project %s cannot be restored", number, self._project.id)
+            _log.exception("Round %d of project %s cannot be restored", number, self.project.id)
             return None
 
     def _training_of(
@@ -622,7 +624,7 @@ class Fits:
         """The training set of a round: items [n] and codes [n]."""
         if arrays is not None and f"{_OURS}items" in arrays:
             return np.asarray(arrays[f"{_OURS}items"]), np.asarray(arrays[f"{_OURS}codes"])
-        project = self._project
+        project = self.project
         last = int(record["events"])
         state = fold(e for e in project.events() if e.id <= last)
         training = self._learnable(state)

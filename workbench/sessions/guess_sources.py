@@ -16,7 +16,8 @@ from workbench.sessions.guessing import (
     takes_guess,
 )
 from workbench.sessions.part import Part
-from workbench.store import Event
+from workbench.store import Event, ProjectState
+from workbench.store.fold import predictions as predictions_in
 
 
 class GuessSources(Part):
@@ -50,21 +51,35 @@ class GuessSources(Part):
         Raises:
             InputError: a source that says nothing of this pool, or a classifier that takes no guess.
         """
-        session = self._session
-        settings = session.settings
-        entries = {source["source"]: source for source in settings.get("guesses") or ()}
+        return self._change_settings(lambda state, settings: self._started(state, settings, sources))
+
+    def _started(
+        self, state: ProjectState, settings: Mapping[str, Any], sources: Sequence[str | Mapping[str, Any]]
+    ) -> Event | None:
+        """Event of a start from these guesses; None where it is the present one."""
+        pool, before = self._session.pool, list(settings.get("guesses") or ())
+        entries = {source["source"]: source for source in before}
         arguments = [
             {**entries.get(source["source"], {}), **source}
             if isinstance(source, Mapping)
             else entries.get(source, {}) | {"source": source, "on": True}
             for source in sources
         ]
-        guesses = checked_sources(arguments, session.pool, session.state.classes)
+        guesses = checked_sources(arguments, pool, state.classes)
         if any(source["on"] for source in guesses) and not takes_guess(settings["classifier"]):
             raise InputError(NO_GUESS.format(title_of(str(settings["classifier"]))))
-        if guesses == list(settings.get("guesses") or ()):
+        if guesses == before:
             return None
-        return self._event("guesses", value=guesses)
+        recorded = predictions_in(state.model.get("guesses", ()))
+        news = [
+            {
+                name: value
+                for name, value in source.items()
+                if name != "said" or value != recorded.get(source["source"])
+            }
+            for source in guesses
+        ]
+        return Event("guesses-changed", {"sources": news, "n_items": len(pool)})
 
     def add(
         self,
@@ -90,7 +105,11 @@ class GuessSources(Part):
             raise InputError(
                 f"Predictions are called file:NAME, model:NAME or llm:MODEL@ADDRESS; got {source!r}."
             )
-        before = self._session.settings.get("guesses") or ()
-        other_guesses = [guess for guess in before if guess["source"] != source]
         entry: dict[str, Any] = {"source": source, "on": True, "said": as_said(predictions)}
-        return self.change([*other_guesses, entry | ({"mapping": dict(mapping)} if mapping else {})])
+        entry |= {"mapping": dict(mapping)} if mapping else {}
+
+        def started(state: ProjectState, settings: Mapping[str, Any]) -> Event | None:
+            others = [guess for guess in settings.get("guesses") or () if guess["source"] != source]
+            return self._started(state, settings, [*others, entry])
+
+        return self._change_settings(started)

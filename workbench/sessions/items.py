@@ -11,10 +11,9 @@ from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Shown
 from workbench.registry import Entry
 from workbench.sessions.answering import file_vote
-from workbench.sessions.asking import Ask
 from workbench.sessions.drawing import SECOND, generator
 from workbench.sessions.part import Part
-from workbench.store import Event, FileVote
+from workbench.store import Ask, Event, FileVote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,11 +139,8 @@ class Items(Part):
         """
         source = source.replace(" / ", "/")  # what follows " / " is a person
         names = self._session.store.people.names_by_address()
-        votes, labels_now = [file_vote(row, source, names) for row in labels], self._session.state.labels
-        if corrects:
-            final = [vote.final or (not vote.person and vote.item in labels_now) for vote in votes]
-            votes = [vote._replace(final=last) for vote, last in zip(votes, final, strict=True)]
-        return self._do("import", operation or "", text=source, value=votes).event
+        votes = [file_vote(row, source, names) for row in labels]
+        return self._do("import", operation or "", text=source, value=votes, decides=corrects).event
 
     def show(self, item: int | Ask) -> Shown:
         """Item as a person sees it, or that of a question.

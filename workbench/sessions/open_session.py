@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
@@ -23,20 +23,6 @@ from workbench.store.events import SOURCE
 
 LOOK = 2.0
 """Seconds after which it is looked whether another program added a question."""
-
-
-class Parts(NamedTuple):
-    """Shared parts of the sessions of one question.
-
-    Attributes:
-        project: its part of the log.
-        questions: chooses what is asked.
-        fits: its models.
-    """
-
-    project: OpenQuestion
-    questions: Questions
-    fits: Fits
 
 
 class Family:
@@ -60,7 +46,7 @@ class Family:
         self._plain: Pool | None = None
         self._listed: tuple[float, list[ProjectSummary]] | None = None
         self._common: dict[int, Common] = {}
-        self._open: dict[str, Parts] = {}
+        self._open: dict[str, Fits] = {}
         self.project = OpenProject(store, record, len(pool))
         self.first = self._open[record.id] = self._opened(record, pool)
 
@@ -71,8 +57,8 @@ class Family:
                 self._listed = time.monotonic(), self.store.questions(self.id)
             return self._listed[1]
 
-    def parts(self, question_id: str) -> Parts:
-        """Those of a question, opened at its first use.
+    def fits(self, question_id: str) -> Fits:
+        """The models of a question, with its log and what chooses its asks, opened at its first use.
 
         Raises:
             InputError: it is none of this project's.
@@ -88,12 +74,12 @@ class Family:
                 self._open[question_id] = self._opened(record, self._plain)
             return self._open[question_id]
 
-    def _opened(self, record: ProjectRecord, pool: Pool) -> Parts:
+    def _opened(self, record: ProjectRecord, pool: Pool) -> Fits:
         project = OpenQuestion(self.project, record, pool)
         questions = Questions(pool, record.settings, project.twins)
         common = self._common.setdefault(id(pool), Common(pool))
         siblings = partial(self._beside, record.id) if record.kind == YES_NO else tuple
-        return Parts(project, questions, Fits(project, questions, common, siblings))
+        return Fits(project, questions, common, siblings)
 
     def _beside(self, question_id: str) -> list[Published | None]:
         """The newest fits in this process of the other yes / no questions that are asked over the same pool.
@@ -102,14 +88,15 @@ class Family:
         """
         pool = self._open[question_id].project.pool if question_id in self._open else self._plain
         with self._lock:
-            summaries = [summary for summary in self.listed() if summary.kind == YES_NO and not summary.aside]
-            open_parts = {
-                summary.id: self._open.get(summary.id) for summary in summaries if summary.id != question_id
-            }
+            others = [
+                self._open.get(summary.id)
+                for summary in self.listed()
+                if summary.kind == YES_NO and not summary.aside and summary.id != question_id
+            ]
         return [
-            None if parts is None else parts.fits.present
-            for parts in open_parts.values()
-            if parts is None or parts.project.pool is pool
+            None if fits is None else fits.present
+            for fits in others
+            if fits is None or fits.project.pool is pool
         ]
 
 
@@ -123,7 +110,7 @@ class OpenSession:
 
     Args:
         family: the open project.
-        parts: of the question.
+        fits: of the question.
         annotator: whose events are recorded.
 
     Attributes:
@@ -131,14 +118,14 @@ class OpenSession:
         fits: the models of the question: that of each round, and what it was made with.
     """
 
-    def __init__(self, family: Family, parts: Parts, annotator: str) -> None:
-        self._family, self._parts, self.annotator = family, parts, _person(annotator)
-        self._project, self._questions, self.fits = parts
-        self._answers = Answers(self._project, self._questions, self.fits, self.annotator)
+    def __init__(self, family: Family, fits: Fits, annotator: str) -> None:
+        self._family, self.fits, self.annotator = family, fits, _person(annotator)
+        self._project, self._questions = fits.project, fits.questions
+        self._answers = Answers(fits, self.annotator)
 
     def as_annotator(self, annotator: str) -> Self:
         """The session of somebody else on the same open project: pool, events and fits are shared."""
-        return type(self)(self._family, self._parts, annotator)
+        return type(self)(self._family, self.fits, annotator)
 
     @property
     def id(self) -> str:
@@ -207,13 +194,13 @@ class OpenSession:
                 if name in (summary.question, summary.id)
             ]
             if ids:
-                return type(self)(self._family, self._family.parts(ids[0]), self.annotator)
+                return type(self)(self._family, self._family.fits(ids[0]), self.annotator)
         raise unknown_question(name, [summary.question for summary in self._family.listed()])
 
     def _asked(self) -> list[Self]:
         """The sessions of the questions that are asked, in their order."""
         return [
-            type(self)(self._family, self._family.parts(summary.id), self.annotator)
+            type(self)(self._family, self._family.fits(summary.id), self.annotator)
             for summary in self._family.listed()
             if not summary.aside
         ]

@@ -53,8 +53,8 @@ class Operation:
             instructions), "example" (of a class), "answers" (to several questions about an item),
             "amend" (one's own earlier answers to several), "undo" or "redo"; "class-add", "class-rename",
             "class-merge", "class-remove", "class-describe" and "class-order" (of classes), "import" (labels
-            of a file), "write" (the instructions), "model", "guesses", "ask-in-words", "hide-names"; "freeze"
-            or "certify" (labels that are checked).
+            of a file), "write" (the instructions), "settings" (of the project); "freeze" or "certify"
+            (labels that are checked).
         ask: id of the question.
         item: index into the pool, for "flag", "note", "correct", "twins", "example", "answers" and
             "amend"; with a question, the item it must be of.
@@ -79,8 +79,9 @@ class Operation:
         every: for "want", whether every question that is open about the items is asked.
         takes: for "undo" and "redo", id of the operation it takes back or puts back; refused when that is
             not the annotator's last any more.
-        value: what a change of classes, of the model or of guesses says, the votes of an import, pictures,
-            or the labels to freeze with their promise.
+        decides: for "import", whether the file decides where an item has another label.
+        value: what a change of classes says, the votes of an import, pictures, the labels to freeze with
+            their promise; of settings those that are changed, and the event that does it.
         more: further provenance, such as {"milliseconds": 812}.
     """
 
@@ -103,6 +104,7 @@ class Operation:
     seen: bool = True
     second: bool = False
     every: bool = False
+    decides: bool = False
     value: Any = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -167,7 +169,7 @@ _FIELDS: dict[tuple[str, ...], tuple[Callable[[Any], Any], str]] = {
     ("item", "version"): (_number, "a whole number"),
     ("items",): (_numbers, "a list of whole numbers"),
     ("asks", "rejected", "adds"): (_texts, "a list of texts"),
-    ("on", "new", "seen", "second", "every"): (_of(bool), "True or False"),
+    ("on", "new", "seen", "second", "every", "decides"): (_of(bool), "True or False"),
     ("answers",): (_of(Mapping), "a mapping"),
     ("more",): (provenance, "a mapping that JSON can hold"),
 }
@@ -229,7 +231,7 @@ def taken_id(operation: str) -> str:
     return f"Operation {operation!r} is something else that was done: give this one an id of its own."
 
 
-INNER = frozenset(("import", "write", "model", "guesses", "ask-in-words", "hide-names", "freeze", "certify"))
+INNER = frozenset(("import", "write", "settings", "freeze", "certify"))
 """Kinds that `Session` has methods for, which check what they say."""
 
 

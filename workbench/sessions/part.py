@@ -1,6 +1,6 @@
 """Parts of a session: small objects, each with the methods about one matter; classes, log, people."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self, TypeVar
 
@@ -8,7 +8,7 @@ from workbench.sessions.execution import Execution
 from workbench.sessions.open_session import OpenSession
 from workbench.sessions.operations import Acknowledgement, Operation, made_id
 from workbench.sessions.people import PeopleReport, people_report
-from workbench.store import Event
+from workbench.store import Event, ProjectState
 from workbench.store.database_errors import retried
 
 
@@ -33,6 +33,25 @@ class Part:
         recorded = self._do(kind, **fields).event
         assert recorded is not None
         return recorded
+
+    def _change_settings(
+        self, event_of: Callable[[ProjectState, Mapping[str, Any]], Event | None]
+    ) -> Event | None:
+        """Change settings by what they are, also where somebody else changes them at the same moment.
+
+        Args:
+            event_of: (state, its settings) -> the event, None where nothing changes; asked again where they
+                are others by the time the event would be recorded. It may take a while.
+        """
+        operation = made_id()
+        while True:
+            state = self._session.state
+            event = event_of(state, self._session._project.settings(state))
+            if event is None:
+                return None
+            acknowledgement = self._do("settings", operation, value=(state.model, event))
+            if acknowledgement.status == "saved":
+                return acknowledgement.event
 
 
 class Names(tuple[str, ...], Part):
@@ -128,9 +147,13 @@ class Team(Part):
         Returns:
             The recorded event, or None when nothing changes.
         """
-        if bool(on) == bool(self._session.state.model.get("names_hidden")):
-            return None
-        return self._event("hide-names", on=bool(on))
+        return self._change_settings(
+            lambda state, _: (
+                None
+                if bool(on) == bool(state.model.get("names_hidden"))
+                else Event("names-hidden", {"on": bool(on)})
+            )
+        )
 
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from workbench.metrics.agreement import (
     krippendorff_alpha,
     without_person,
 )
-from workbench.store import AskRecord, Event, ProjectState, Vote
+from workbench.store import Ask, Event, ProjectState, Vote
 from workbench.store.events import ANSWERS, SOURCE
 from workbench.store.fold_items import IMPORTED, person_of, votes_since
 
@@ -202,7 +202,7 @@ def own_codes(votes: Mapping[str, Vote], state: ProjectState, codes: Mapping[str
 def n_drawn(state: ProjectState, items: Iterable[int]) -> int:
     """Number of items whose first question was drawn at random: they stand for all, as the others do not."""
     item_set = set(items)
-    first: dict[int, AskRecord] = {}
+    first: dict[int, Ask] = {}
     for ask in state.asks.values():
         if ask.item in item_set:
             first.setdefault(ask.item, ask)
@@ -223,7 +223,7 @@ def first_guesses(
     """
     item_set, guesses = set(items), {}
     for ask in state.asks.values():
-        if ask.item not in item_set or ask.item in guesses or not (guess := ask.details.get("guess")):
+        if ask.item not in item_set or ask.item in guesses or not (guess := ask.guess):
             continue
         votes = state.votes.get(ask.item, {})
         if ask.role not in _LABELLED and all(ask.event < vote.event for vote in votes.values()):

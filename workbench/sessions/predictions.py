@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.arrays import Ints
 from workbench.errors import InputError
-from workbench.sessions.asking import LEASE_SECONDS, Ask
+from workbench.sessions.asking import LEASE_SECONDS
 from workbench.sessions.measure import (
     ASKED_LATELY,
     ENOUGH,
@@ -25,7 +25,7 @@ from workbench.sessions.part import Part
 from workbench.sessions.published import Published
 from workbench.sessions.taxonomy import key_of
 from workbench.shares import in_percent
-from workbench.store import Event, ProjectState
+from workbench.store import Ask, Event, ProjectState
 from workbench.store.database_errors import retried
 
 LEAST_PRECISION = 0.9

@@ -94,9 +94,13 @@ class QuestionNames(Names, Generic[S]):
         words = " ".join(question.split())
         if len(words) > MOST_ASKED:
             raise InputError(f"The question is {len(words)} characters long; {MOST_ASKED} can be shown.")
-        if words == str(self._session.settings.get("question") or ""):
-            return None
-        return self._event("ask-in-words", text=words)
+        return self._change_settings(
+            lambda _, settings: (
+                None
+                if words == str(settings.get("question") or "")
+                else Event("question-changed", {"question": words})
+            )
+        )
 
     def refit(self, callback: FitCallback | None = None) -> dict[str, Round]:
         """Fit the model of each question that has new labels; their rounds by the question's name.

@@ -4,18 +4,18 @@ import time
 from collections.abc import Iterable, Sequence
 
 from workbench.errors import InputError
-from workbench.sessions.asking import LEASE_SECONDS, Ask
+from workbench.sessions.asking import LEASE_SECONDS
 from workbench.sessions.asking_items import Candidate, ItemAsk, plan
+from workbench.sessions.open_session import OpenSession
 from workbench.sessions.operations import Acknowledgement, given_id
 from workbench.sessions.part import Part
-from workbench.store import Event
+from workbench.store import Ask, Event
 from workbench.store.database_errors import retried
 
 
 class Queue(Part):
     """Questions to one annotator: `Session.queue`."""
 
-    @retried
     def items(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[ItemAsk]:
         """Items to be looked at once, each with all of its open questions.
 
@@ -29,24 +29,30 @@ class Queue(Part):
         Returns:
             At most k items; fewer, or none, when little is left.
         """
+        return self.of(self._session._asked(), k, lease)
+
+    @retried
+    def of(self, sessions: Sequence[OpenSession], k: int, lease: float) -> list[ItemAsk]:
+        """The same of some questions alone; see `items`."""
         if k < 1:
             raise InputError(f"At least one item must be asked for; got k={k}.")
-        sessions = self._session._asked()
-        prepared = [(session, session._prepare(session.state)) for session in sessions]
+        states = [session.state for session in sessions]
+        prepared = [session._prepare(state) for session, state in zip(sessions, states, strict=True)]
         moment = time.time()
 
-        def planned() -> list[ItemAsk]:
+        def planned(*, new: bool) -> list[ItemAsk]:
             candidates = [
-                Candidate(session.question_name, session._questions, session.state, published)
-                for session, published in prepared
+                Candidate(session.question_name, session._questions, session.state if new else state, fit)
+                for session, state, fit in zip(sessions, states, prepared, strict=True)
             ]
-            return plan(candidates, self._session.annotator, k, moment)
+            return plan(candidates, self._session.annotator, k, moment, new=new)
 
-        asks = planned()
+        # a reload asks for what it was shown: nothing to record
+        asks = planned(new=False)
         if len(asks) == k and all(ask.expires > moment for item in asks for ask in item.asks.values()):
             return asks
         with self._session._project.log.together():
-            asks = planned()
+            asks = planned(new=True)
             leased: dict[str, dict[int, Ask]] = {}
             for session in sessions:
                 name = session.question_name

@@ -21,6 +21,11 @@ SIGNS = {
 }
 """What tells how a fit goes where nothing is measured yet, and what each is called."""
 
+_ITEMS = ("queried", "labels", "uniform", "initial", "initial_labels")
+_RARE = ("neighbours", "program")
+_DEFAULTS: dict[str, Any] = {"uniform": [], "signs": {}, "neighbours": "none", "program": ""}
+"""Fields that a document leaves out where they are these."""
+
 # Shared by all rounds: a project has thousands, and each has several that are empty.
 _NO_ITEMS = np.empty(0, dtype=np.int64)
 _NO_NUMBERS = np.empty(0)
@@ -88,22 +93,15 @@ class Round:
 
     def to_json(self) -> dict[str, Any]:
         """Everything but `state`; floats survive exactly, NaN is null."""
-        return {
-            "number": self.number,
-            "n_labelled": self.n_labelled,
-            "n_test": self.n_test,
+        document = {
+            **{name: getattr(self, name) for name in ("number", "n_labelled", "n_test", *_RARE)},
             **{name: _plain(getattr(self, name)) for name in METRICS},
-            "queried": self.queried.tolist(),
-            "labels": self.labels.tolist(),
+            **{name: getattr(self, name).tolist() for name in _ITEMS},
             "utilities": [_plain(u) for u in self.utilities.tolist()],
-            **({"uniform": self.uniform.tolist()} if self.uniform.size else {}),
-            "initial": self.initial.tolist(),
-            "initial_labels": self.initial_labels.tolist(),
             "seconds": dict(self.seconds),
-            **({"signs": dict(self.signs)} if self.signs else {}),
-            **({"neighbours": self.neighbours} if self.neighbours != "none" else {}),
-            **({"program": self.program} if self.program else {}),
+            "signs": dict(self.signs),
         }
+        return {k: value for k, value in document.items() if k not in _DEFAULTS or value != _DEFAULTS[k]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], state: Mapping[str, Array] | None = None) -> Round:
@@ -113,27 +111,20 @@ class Round:
             InputError: a document of another shape.
         """
         try:
-            figures: dict[str, Any] = {name: _number(document[name]) for name in METRICS}
+            fields = {**_DEFAULTS, "classifier": "", "policy": "", **document}
+            plain: dict[str, Any] = {name: _number(fields[name]) for name in METRICS}
+            plain |= {name: _items(fields[name]) for name in _ITEMS}
+            plain |= {name: intern(str(fields[name])) for name in _RARE}
             return cls(
-                number=int(document["number"]),
-                n_labelled=int(document["n_labelled"]),
-                n_test=int(document["n_test"]),
-                **figures,
-                queried=_items(document["queried"]),
-                labels=_items(document["labels"]),
-                utilities=np.asarray([_number(u) for u in document["utilities"]], dtype=np.float64),
-                uniform=_items(document.get("uniform", ())),
-                initial=_items(document["initial"]),
-                initial_labels=_items(document["initial_labels"]),
-                seconds={intern(k): float(v) for k, v in document["seconds"].items()},
-                signs={intern(k): float(v) for k, v in document.get("signs", {}).items()},
-                neighbours=intern(str(document.get("neighbours", "none"))),
+                number=int(fields["number"]),
+                n_labelled=int(fields["n_labelled"]),
+                n_test=int(fields["n_test"]),
+                **plain,
+                utilities=np.asarray([_number(u) for u in fields["utilities"]], dtype=np.float64),
+                seconds={intern(k): float(v) for k, v in fields["seconds"].items()},
+                signs={intern(k): float(v) for k, v in fields["signs"].items()},
                 state=state,
-                made_with=(
-                    intern(str(document.get("classifier", ""))),
-                    intern(str(document.get("policy", ""))),
-                ),
-                program=intern(str(document.get("program", ""))),
+                made_with=(intern(str(fields["classifier"])), intern(str(fields["policy"]))),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"This is not a saved round: {error!r}.") from error

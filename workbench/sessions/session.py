@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import getpass
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.documents.checking import with_settings
 from workbench.documents.projects import ProjectSettings
-from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import Entry, trust_typed
-from workbench.sessions.asking import LEASE_SECONDS, Ask
+from workbench.sessions.asking import LEASE_SECONDS
 from workbench.sessions.asking_items import ItemAsk
 from workbench.sessions.execution import Execution, operation_of
 from workbench.sessions.finishing import Checks
@@ -34,8 +32,7 @@ from workbench.sessions.queue import Queue
 from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import with_choice
-from workbench.store import Event, ProjectRecord, Store
-from workbench.store.database_errors import retried
+from workbench.store import Ask, Event, ProjectRecord, ProjectState, Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,20 +226,22 @@ class Session(OpenSession):
         Raises:
             InputError: a classifier, option or policy that cannot be used here.
         """
-        settings = self.settings
-        # What the project's record names stays marked: only what is given here is vouched for.
-        name, chooses = classifier or settings["classifier"], policy or settings["policy"]
-        same = name == settings["classifier"]
-        new_options = (
-            dict(settings["options"]) if options is None and same else with_choice(name, options or {})
-        )
-        if same and new_options == dict(settings["options"]) and chooses == settings["policy"]:
-            return None
-        check_policy(chooses, name)
-        Learner(self.pool, name, new_options, seed=int(settings["seed"]), classes=self.classes)
-        trust_typed(classifier or "", policy or "", dict(options or {}))
-        value = {"classifier": name, "options": new_options, "policy": chooses}
-        return Part(self)._event("model", value=value)
+
+        def event_of(state: ProjectState, settings: Mapping[str, Any]) -> Event | None:
+            # What the project's record names stays marked: only what is given here is vouched for.
+            name, chooses = classifier or settings["classifier"], policy or settings["policy"]
+            same = name == settings["classifier"]
+            new_options = (
+                dict(settings["options"]) if options is None and same else with_choice(name, options or {})
+            )
+            if same and new_options == dict(settings["options"]) and chooses == settings["policy"]:
+                return None
+            check_policy(chooses, name)
+            Learner(self.pool, name, new_options, seed=int(settings["seed"]), classes=state.classes)
+            trust_typed(classifier or "", policy or "", dict(options or {}))
+            return Event("model-changed", {"classifier": name, "options": new_options, "policy": chooses})
+
+        return Part(self)._change_settings(event_of)
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
@@ -261,7 +260,6 @@ class Session(OpenSession):
 
     # --- asking and answering -----------------------------------------------------------------
 
-    @retried
     def ask(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[Ask]:
         """Questions for this annotator, best first.
 
@@ -276,24 +274,8 @@ class Session(OpenSession):
         Returns:
             At most k asks, recorded; fewer, or none, when little is left.
         """
-        if k < 1:
-            raise InputError(f"At least one item must be asked for; got k={k}.")
-        state = self.state
-        published = self._prepare(state)
-        moment = time.time()
-        # A reload asks for what it was shown: nothing to record.
-        leased_items = self._questions.leased(state, moment, self.annotator)
-        asks = self._questions.standing(state, self.annotator, leased_items)[:k]
-        if len(asks) == k and all(a.expires > moment for a in asks):
-            return asks
-        with self._project.recording() as transaction:
-            state = transaction.state
-            leased_items = self._questions.leased(state, moment, self.annotator)
-            asks = self._questions.standing(state, self.annotator, leased_items)[:k]
-            if len(asks) < k:
-                exclusions = leased_items | {a.item for a in asks}
-                asks += self._questions.fresh(state, self.annotator, k - len(asks), exclusions, published)
-            return self._answers.lease(transaction, asks, moment, lease)
+        name = self.question_name
+        return [item.asks[name] for item in self.queue.of([self], k, lease)]
 
     def tell(
         self,

@@ -8,7 +8,7 @@ pool is projected once for all.
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from workbench.classifiers import Geometry, protocols
 from workbench.classifiers.choice import ONE_FACTOR, due
 from workbench.pools.neighbours.graph import Neighbourhood
 from workbench.pools.pool import Pool
-from workbench.sessions.fitted_model import PoolLatents
+from workbench.sessions.fitted_model import FittedModel, PoolLatents
 from workbench.sessions.published import Published
-from workbench.sessions.smoothing import NeighbourhoodBuild, Smoothing
+from workbench.sessions.smoothing import NeighbourhoodBuild
 
 _VIEWS = 2  # of a pool's features whose projections are kept
 
@@ -74,18 +74,6 @@ class Common:
             return pool_latents
 
 
-class Leader(Protocol):
-    """A fitted model whose choices others take."""
-
-    @property
-    def estimator(self) -> Any:
-        """The fitted classifier."""
-
-    @property
-    def smoothing(self) -> Smoothing:
-        """Strength with which it leans on neighbours."""
-
-
 @dataclass(frozen=True, eq=False)
 class Beside:
     """That a model is one of several of yes / no questions.
@@ -94,7 +82,7 @@ class Beside:
         leader: whose geometry and kernel it takes; None where it chooses for all.
     """
 
-    leader: Leader | None = None
+    leader: FittedModel | None = None
 
 
 SHARED_FROM = 4

@@ -5,7 +5,7 @@ Importing this package does not import SQLAlchemy; `Store.open` does.
 
 from workbench.store.events import Event, FileVote
 from workbench.store.fold import EventFold, fold
-from workbench.store.project_state import AskRecord, Check, Instructions, ProjectState, Vote
+from workbench.store.project_state import Ask, Check, Instructions, ProjectState, Vote
 from workbench.store.records import (
     LABEL,
     ONE_CLASS,
@@ -27,7 +27,7 @@ __all__ = [
     "ONE_CLASS",
     "QUESTION_KINDS",
     "YES_NO",
-    "AskRecord",
+    "Ask",
     "Check",
     "Event",
     "EventFold",

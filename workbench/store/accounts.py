@@ -3,7 +3,7 @@
 import secrets
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Literal, get_args
 
@@ -82,7 +82,7 @@ class People(Tables):
 
 MOST_KEYS = 50  # of a project
 PREFIX = "wb_"
-_SEEN_EVERY = 60.0  # seconds
+_SEEN_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class ProgramKeys(Tables):
         if not rows:
             return None
         api_key = ApiKey(*rows[0])
-        if _older(api_key.used):
+        if (api_key.used or "") < (datetime.now(UTC) - _SEEN_EVERY).isoformat():
             self._change(t.program_keys.update().where(c.id == api_key.id).values(used=now()))
         return api_key
 
@@ -183,15 +183,6 @@ def _fields_of(record: type, columns: Any) -> Any:
 def _digest(secret: str) -> str:
     # thirty random bytes need no slow hash
     return sha256(secret.encode("utf-8", "replace")).hexdigest()
-
-
-def _older(moment: str | None) -> bool:
-    if moment is None:
-        return True
-    try:
-        return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds() > _SEEN_EVERY
-    except ValueError:
-        return True
 
 
 Deed = Literal["made", "opened", "exported", "copied", "shared", "deleted", "uploaded", "opened to programs"]

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.store.events import ABOUT, ANSWERS, UNDOABLE, Event
 from workbench.store.fold_items import ItemFold, digest, standing_vote
 from workbench.store.layered_mapping import another
-from workbench.store.project_state import AskRecord, Instructions, ProjectState, Vote
+from workbench.store.project_state import Ask, Instructions, ProjectState, Vote
 
 
 class ClassFold:
@@ -385,7 +385,7 @@ class EventFold:
                 self._own("asks")[id_] = replace(ask, answered=True)
                 self._unwait(ask)
 
-    def _unwait(self, ask: AskRecord) -> None:
+    def _unwait(self, ask: Ask) -> None:
         waiting = self._maps["waiting"].get(ask.annotator, ())
         if ask.id in waiting:
             self._own("waiting")[ask.annotator] = tuple(i for i in waiting if i != ask.id)
@@ -398,7 +398,7 @@ class EventFold:
         for ask in event.payload["asks"]:
             id_ = str(ask["id"])
             previous = asks.get(id_)
-            record = AskRecord(
+            record = Ask(
                 id=id_,
                 item=int(ask["item"]),
                 role=str(ask.get("role", "")),
@@ -610,10 +610,13 @@ class EventFold:
         )
 
 
-def _is_drawn(ask: AskRecord) -> bool:
+def _is_drawn(ask: Ask) -> bool:
     """True if a question stands that was drawn for measuring, or might have been."""
-    counted = ask.details.get("counted", True) and not ask.released
-    return bool(counted) and ask.role in ("policy", "uniform", "cold-start", "evaluation", "together")
+    return (
+        ask.counted
+        and not ask.released
+        and ask.role in ("policy", "uniform", "cold-start", "evaluation", "together")
+    )
 
 
 def fold(events: Iterable[Event]) -> ProjectState:

@@ -94,8 +94,8 @@ def put_in(copy: sqlite3.Connection) -> int:
     return count
 
 
-def take_out(copy: sqlite3.Connection) -> int:
-    """Put the files of a copy into this home, and have its projects find them there; returns how many.
+def take_out(copy: sqlite3.Connection) -> None:
+    """Put the files of a copy into this home, and have its projects find them there.
 
     The copy is left as one without files.
 
@@ -104,7 +104,7 @@ def take_out(copy: sqlite3.Connection) -> int:
     """
     tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "pool_files" not in tables:
-        return 0
+        return
     files = copy.execute("SELECT DISTINCT folder, name FROM pool_files").fetchall()
     with TemporaryDirectory() as spare:
         written = []
@@ -133,7 +133,6 @@ def take_out(copy: sqlite3.Connection) -> int:
     copy.execute("DROP TABLE pool_files_home")
     copy.commit()
     copy.execute("VACUUM")
-    return len(files)
 
 
 def _write_pieces(copy: sqlite3.Connection, folder: str, name: str, path: Path) -> None:

@@ -96,31 +96,71 @@ class Instructions:
 
 
 @dataclass(frozen=True, slots=True)
-class AskRecord:
-    """One question that was shown.
+class Ask:
+    """A question: which class is this item?
 
     Attributes:
-        id: of the ask.
-        item: asked about.
-        role: why: "policy", "evaluation", "cold-start", "again" (after an undo), "overlap" (asked of
-            several people), "grid" (one of many shown together).
-        annotator: to whom.
-        expires: epoch seconds; afterwards others may be asked about the item.
+        id: give it back to `Session.tell`.
+        item: index into the pool.
+        role: why it is asked: "policy", "evaluation" (drawn uniformly, never trained on), "cold-start"
+            (spread over the pool, before two classes are known), "again" (its answer was taken back, or
+            it was skipped and asked for anew), "overlap" (somebody else labelled it, and several people
+            are to), "chosen" (by the person), "second" (a label of theirs that they look at again),
+            "uniform" (drawn uniformly whatever the policy, and trained on), "grid" (one of many shown
+            together), "together" (another question about its item is asked), "check" (of a frozen label,
+            drawn uniformly and answered without seeing it).
+        expires: epoch seconds; until then nobody else is asked about the item.
+        details: what else is recorded of it: "policy" (whose utility it is; while a class is looked for that
+            nobody has seen, not the project's), "classifier" (whose fit chose it), "n_labelled" (labels which
+            that fit, or the one published then, had learnt from), and what the properties say.
+        annotator: to whom; "" before it is recorded.
         event: id of the event that recorded it (first lease).
         answered: an answer was accepted (an undone one counts: the item is asked again under a new id).
         released: given back unanswered.
-        details: all that was recorded, with utility, rank, round, policy where there are any.
     """
 
     id: str
     item: int
     role: str
-    annotator: str
-    expires: float
-    event: int
+    expires: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
+    annotator: str = ""
+    event: int = 0
     answered: bool = False
     released: bool = False
-    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def utility(self) -> float | None:
+        """The policy's; None where it was not chosen by one."""
+        utility = self.details.get("utility")
+        return None if utility is None else float(utility)
+
+    @property
+    def round(self) -> int:
+        """Number of the fit that chose it; -1 for none."""
+        return int(self.details.get("round", -1))
+
+    @property
+    def guess(self) -> Sequence[tuple[str, float]]:
+        """(key of a class, its probability) of the likeliest classes then, best first."""
+        return self.details.get("guess") or ()
+
+    @property
+    def check(self) -> int:
+        """Event that froze the label which is checked; 0 for none."""
+        return int(self.details.get("check", 0))
+
+    @property
+    def counted(self) -> bool:
+        """True if it takes one of the places of which some are drawn to measure on.
+
+        One asked together with another's draw, where this question's own draw is still to come, takes none.
+        """
+        return bool(self.details.get("counted", True))
+
+    def document(self) -> dict[str, Any]:
+        """Fields of the question that are recorded."""
+        return {**self.details, "id": self.id, "item": self.item, "role": self.role}
 
 
 @dataclass(frozen=True)
@@ -191,7 +231,7 @@ class ProjectState:
     flagged: Mapping[int, str]
     notes: Mapping[int, tuple[Note, ...]]
     evaluation: AbstractSet[int]
-    asks: Mapping[str, AskRecord]
+    asks: Mapping[str, Ask]
     waiting: Mapping[str, Sequence[str]]
     operations: Mapping[str, int]
     rounds: Sequence[Mapping[str, Any]]

@@ -309,6 +309,8 @@ class Projects(Log):
         item_ids: Sequence[str] | None = None,
     ) -> None:
         """Change what is given, leave the rest; all but the settings is of the project's questions alike."""
+        from sqlalchemy import select
+
         t = tables()
         values: dict[str, Any] = {}
         if name is not None:
@@ -321,12 +323,14 @@ class Projects(Log):
             values["item_ids"] = pack_ids(item_ids)
         p, q = t.projects, t.questions
         with self._write() as connection:
+            family = self._family_of(connection, project_id)
             if values:
-                family = self._family_of(connection, project_id)
                 connection.execute(p.update().where(p.c.id == family).values(**values))
             if settings is not None:
-                own_values = {"settings": dict(settings)}
-                connection.execute(q.update().where(q.c.id == project_id).values(**own_values))
+                of_question = q.c.id == project_id
+                query = select(q.c.settings).where(of_question).with_for_update()
+                own_values = {**connection.execute(query).scalar_one(), **settings}
+                connection.execute(q.update().where(of_question).values(settings=own_values))
 
     @retried
     def delete_project(self, project_id: str) -> None:
@@ -456,9 +460,7 @@ class Projects(Log):
 
     def archive_project(self, project_id: str, on: bool = True) -> None:
         """Put a project aside, by any of its questions, or take it back into the list."""
-        first = self.project(self.project(project_id).family)
-        settings = {k: v for k, v in first.settings.items() if k != "archived"}
-        self.update_project(first.id, settings=settings | ({"archived": True} if on else {}))
+        self.update_project(self.project(project_id).family, settings={"archived": on})
 
 
 def insert_project(connection: Connection, record: ProjectRecord, item_ids: Sequence[str]) -> None:

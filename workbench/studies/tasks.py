@@ -25,7 +25,6 @@ from workbench.sessions.fit_process import opened
 
 if TYPE_CHECKING:
     from workbench.exchange.imports import ImportPlan, PredictionPlan
-    from workbench.exchange.questions import Answers
     from workbench.pools.pool import Pool
     from workbench.pools.tables.report import TableReport
     from workbench.sessions import Session
@@ -466,13 +465,11 @@ class Looked:
     """Changes that a file of labels would bring.
 
     Attributes:
-        plan: of one class an item, without the labels themselves.
-        answers: to several questions.
+        plan: of the import, without the labels themselves.
         columns: of which somebody has to say which holds the labels.
     """
 
     plan: ImportPlan | None = None
-    answers: Answers | None = None
     columns: tuple[str, ...] = ()
 
 
@@ -491,20 +488,18 @@ def labels_looked_at(
         name: of the file.
 
     Raises:
-        InputError: as `format_of`, `plan_import` and `read_answers`.
+        InputError: as `format_of` and `plan_of_file`.
     """
     from workbench.exchange.answers import format_of
-    from workbench.exchange.imports import ColumnNeeded, plan_import
-    from workbench.exchange.questions import answers_several, read_answers
+    from workbench.exchange.imports import ColumnNeeded
+    from workbench.exchange.questions import plan_of_file
 
     session = _opening(report, database, project)
     data = _read(place, report)
     kind = kind or format_of(name, data)
-    if not column and answers_several(data, session, kind):
-        return Looked(answers=read_answers(data, session, kind))
     try:
         # the labels stay here: the page shows how many they are, and they are read again when taken in
-        return Looked(plan=replace(plan_import(data, session, kind, column), pairs=()))
+        return Looked(plan=replace(plan_of_file(data, session, kind, column), labels={}))
     except ColumnNeeded as error:
         return Looked(columns=error.columns)
 
@@ -530,7 +525,7 @@ def labels_taken_in(
         annotator: who takes them in.
         kind: as of `labels_looked_at`.
         name: of the file.
-        chosen: about the odd rows, as `ImportPlan.labels` takes it.
+        chosen: about the odd rows, as `ImportPlan.chosen` takes it.
         column: as of `labels_looked_at`.
 
     Returns:
@@ -540,24 +535,19 @@ def labels_taken_in(
         InputError: as `labels_looked_at`, or the session's.
     """
     from workbench.exchange.answers import format_of
-    from workbench.exchange.imports import plan_import
+    from workbench.exchange.imports import take_import
     from workbench.exchange.instructions import take_instructions
-    from workbench.exchange.questions import answers_several, read_answers, take_answers
+    from workbench.exchange.questions import plan_of_file
 
     session = _opening(report, database, project)
     session, data = session.as_annotator(annotator), _read(place, report)
     kind = kind or format_of(name, data)
-    if not column and answers_several(data, session, kind):
-        answers = read_answers(data, session, kind)
-        report(0.7, "taking them in")
-        take_instructions(session, data, kind)
-        counts, event = take_answers(session, answers, name)
-        return sum(counts.values()), None if event is None else event.id
-    pairs = plan_import(data, session, kind, column).labels(**chosen)
+    plan = plan_of_file(data, session, kind, column)
+    plan.chosen(**chosen)  # or says why not, before anything is taken over
     report(0.7, "taking them in")
     take_instructions(session, data, kind)
-    imported = session.items.import_labels(pairs, name, corrects=True)
-    return (0, None) if imported is None else (len(imported.payload["labels"]), imported.id)
+    events = take_import(session, plan, name, **chosen)
+    return sum(len(event.payload["labels"]) for event in events), events[-1].id if events else None
 
 
 def predictions_looked_at(

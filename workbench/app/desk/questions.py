@@ -16,7 +16,7 @@ from workbench.sessions import Session
 from workbench.sessions.asking_items import ItemAsk
 from workbench.sessions.finish_state import FinishState
 from workbench.sessions.questions import YES
-from workbench.store import YES_NO, AskRecord
+from workbench.store import YES_NO, Ask
 from workbench.store.fold_items import vote_of
 
 MOST_GRIDS = 24
@@ -121,7 +121,7 @@ class Desk:
         asks = cards.check_cards(session, checks, n, self.on) if self.checking else session.ask(n)
         return [ItemAsk(ask.item, {session.question_name: ask}) for ask in asks]
 
-    def _records(self, ask_ids: Iterable[str]) -> list[AskRecord]:
+    def _records(self, ask_ids: Iterable[str]) -> list[Ask]:
         states = [session.state for session in self.sessions]
         return [state.asks[ask] for ask in ask_ids for state in states if ask in state.asks]
 
@@ -153,8 +153,7 @@ class Desk:
         old = {
             ask.item
             for session, ask in waiting
-            if ask.id in known
-            or (not known and ask.role in _BY_MODEL and ask.details.get("round") != numbers[session.id])
+            if ask.id in known or (not known and ask.role in _BY_MODEL and ask.round != numbers[session.id])
         } - {shown}
         for session in self.sessions:
             session.queue.release([ask.id for of, ask in waiting if of is session and ask.item in old])

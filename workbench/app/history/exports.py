@@ -16,7 +16,7 @@ from workbench.exchange.answers import IMPORTS
 from workbench.exchange.imports import ImportPlan
 from workbench.exchange.labels import FORMATS, OF_IMAGES
 from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
-from workbench.exchange.questions import PREDICTED, QUESTIONS, Answers
+from workbench.exchange.questions import PREDICTED, QUESTIONS
 from workbench.exchange.rows import CARRIED_BY, HISTORY, PAIRS, SCOPES
 from workbench.reading import listed
 
@@ -260,27 +260,27 @@ def _take_in(session: Any, file: Any, kind: str, key: str, choice: Mapping[str, 
 
 def _asked(session: Any, preview: Looked) -> dict[str, Any] | None:
     """Choice for the odd rows of a file; None while something is open."""
-    if preview.answers is not None:
-        return {} if _several(session, preview.answers) else None
     assert preview.plan is not None
+    if preview.plan.several:
+        return {"leave_out_unknown": True} if _several(session, preview.plan) else None
     return _choices(preview.plan, session.classes, session.pool.items.ids)
 
 
-def _several(session: Any, answers: Answers) -> bool:
+def _several(session: Any, plan: ImportPlan) -> bool:
     """Changes that answers to several questions would bring, and whether nothing is open."""
-    st.markdown(f"**It would bring: {verbatim(answers.words(), 300)}.**")
-    if changed := answers.n_changed(session):
-        st.caption(f"{plural(changed, 'answer')} of the file: another than here, or a new class.")
-    if answers.strange:
-        st.caption(f"No yes / no question is called {verbatim(', '.join(answers.strange[:8]), 200)}.")
-        words = f"Add {plural(len(answers.strange), 'question')} answered by yes or no"
-        if st.button(words, key="import-add-questions", disabled=len(answers.strange) > MOST_ADDED):
-            for question in answers.strange:
+    st.markdown(f"**It would bring: {verbatim(plan.words(), 300)}.**")
+    if plan.changed:
+        st.caption(f"{plural(plan.changed, 'answer')} of the file: another than here, or a new class.")
+    if plan.strange:
+        st.caption(f"No yes / no question is called {verbatim(', '.join(plan.strange[:8]), 200)}.")
+        words = f"Add {plural(len(plan.strange), 'question')} answered by yes or no"
+        if st.button(words, key="import-add-questions", disabled=len(plan.strange) > MOST_ADDED):
+            for question in plan.strange:
                 session.questions.add(question)
             st.rerun()
-    ready = not answers.strange
-    if answers.unknown:
-        words = f"Leave out {plural(len(answers.unknown), 'row')} of items that this pool has not"
+    ready = not plan.strange
+    if plan.unknown:
+        words = f"Leave out {plural(len(plan.unknown), 'row')} of items that this pool has not"
         ready = st.checkbox(words, key="import-leave-out") and ready
     return ready
 
@@ -315,7 +315,7 @@ def _choices(plan: ImportPlan, classes: Sequence[str], ids: Sequence[object]) ->
         if to is not None and to != add:
             mapping[name] = str(to)
     if plan.differ:
-        item, (own_label, file_label) = next(iter(plan.differ.items()))
+        (_, item), (own_label, file_label) = next(iter(plan.differ.items()))
         example = f"item {ids[item]} is {own_label} here and {file_label} in the file"
         keep = (
             st.radio(

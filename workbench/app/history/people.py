@@ -211,7 +211,7 @@ def anchoring(events: Iterable[Event], state: ProjectState, person: str) -> Anch
         if event.kind != "label" or event.annotator != person or "guess_shown" not in payload:
             continue
         ask = state.asks.get(str(payload.get("ask", "")))
-        guess = payload.get("guess") or (None if ask is None else ask.details.get("guess"))
+        guess = payload.get("guess") or (None if ask is None else ask.guess)
         # an item for measuring shows nothing either way
         if event.id not in standing or not guess or (ask is not None and ask.role in BLIND):
             continue

@@ -16,6 +16,7 @@ from workbench.app.words.text import percent
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import title_of
 from workbench.classifiers.protocols import geometry_of
+from workbench.progress import watched
 from workbench.writing import workbench_home
 
 if TYPE_CHECKING:
@@ -195,7 +196,8 @@ def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap |
         return None, None, embedding.MISSING
 
     def make(job: Job) -> NeighbourMap:
-        return embedding.neighbour_map(pool, folder, job.report)
+        with watched(job.report):
+            return embedding.neighbour_map(pool, folder)
 
     return None, manager().submit(name, NEIGHBOURS, make, title="Neighbour map", lane="map", limit=DAY), ""
 

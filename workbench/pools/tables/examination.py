@@ -31,6 +31,7 @@ from workbench.pools.tables.uses import (
     CLASS_NAMES,
     LABEL_STUDIO,
     ColumnUse,
+    answers_in,
     beside_item,
     check_uses,
     is_exported,
@@ -54,7 +55,7 @@ class Examination:
         self.frame.columns = self.names
         self.found = Findings()
         self.known: dict[str, ColumnUse] = {}  # of an export of ours
-        if is_exported(self.names):
+        if is_exported(self.names) or answers_in(self.names):
             self._leave_provenance_out()
         elif LABEL_STUDIO[0] in self.names:
             self.known = {name: ColumnUse("leave out") for name in LABEL_STUDIO if name in self.names}
@@ -74,13 +75,18 @@ class Examination:
         self._examine()
 
     def _leave_provenance_out(self) -> None:
-        n_before = len(self.names)
+        n_before, answers = len(self.names), answers_in(self.names)
+        what = (
+            f"the answers in {listed(answers)} can be taken over as questions"
+            if answers
+            else ("its labels are taken over")
+        )
         self.frame, self.known = without_provenance(self.frame, set(self.options.columns))
         self.names = list(self.frame.columns)
         self.found.note(
             "export",
-            f"This is an export of Workbench's: its labels are taken over, and {n_before - len(self.names)} "
-            "columns about who gave them, when and why are left out.",
+            f"This is an export of Workbench's: {what}, and {n_before - len(self.names)} columns about who "
+            "gave them, when and why are left out.",
         )
 
     # What is wrong, in the order a person would mend it ----------------------------------------------

@@ -346,17 +346,20 @@ def _class_words(column: Any, use: ColumnUse) -> list[str]:
     return list(words) if 2 <= len(words) <= few and min(words.values()) > (use.use != "category") else []
 
 
+def names_person(name: str) -> bool:
+    """True if a column says by its name that it holds whoever answered."""
+    return _PERSON.fullmatch(re.sub(r" ?(id|name)s?$", "", name_words(name))) is not None
+
+
 def vote_columns(frame: Any) -> VoteColumns | None:
     """The columns of a table of votes: an id that repeats, beside one of persons and one of answers.
 
     Args:
         frame: pandas DataFrame.
     """
-    n, names = len(frame), {name: re.sub(r" ?(id|name)s?$", "", name_words(name)) for name in frame}
-    persons = [
-        name for name, word in names.items() if _PERSON.fullmatch(word) and 1 < frame[name].nunique() <= n / 2
-    ]
-    answers = [name for name in names if name not in persons and _answers(frame[name], name)]
+    n = len(frame)
+    persons = [name for name in frame if names_person(name) and 1 < frame[name].nunique() <= n / 2]
+    answers = [name for name in frame if name not in persons and _answers(frame[name], name)]
     for person in persons[:1] if answers else ():
         for item in frame:
             if (

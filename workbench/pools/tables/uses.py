@@ -381,6 +381,13 @@ def is_of_ours(names: list[str]) -> bool:
     )
 
 
+def answers_in(names: list[str]) -> list[str]:
+    """Names of the questions whose answers a table of ours holds, a column each; none of other tables."""
+    if names[:1] != ["id"] or names[-1:] != ["item"] or not {"note", "flag"} <= set(names):
+        return []
+    return [name for name in names if f"{name}_person" in names]
+
+
 def without_provenance(frame: Any, keep: set[str]) -> tuple[Any, dict[str, ColumnUse]]:
     """An export as the table of its items: ids, their own columns, and the labels that people gave.
 
@@ -389,17 +396,25 @@ def without_provenance(frame: Any, keep: set[str]) -> tuple[Any, dict[str, Colum
         keep: columns that somebody named, which stay.
 
     Returns:
-        The table, and the uses of its columns that are known.
+        The table, and the uses of its columns that are known. Of several questions the answers are no
+        features: they are taken over as questions.
     """
-    lost_columns = [name for name in (*COLUMNS, f"{TAKEN}id") if name in frame and name not in keep]
-    texts, _ = read_texts(frame["status"])
-    peoples = np.array([is_label(status) for status in texts.tolist()], dtype=bool)
-    label = frame["label"].astype("object").where(peoples, "")
-    table = frame.assign(label=label).drop(columns=[name for name in lost_columns if name != "label"])
-    uses = {"id": ColumnUse("id"), "label": ColumnUse("class")}
-    labels, blank = read_texts(table["label"], blanks=("",))
-    if len(set(labels[~blank].tolist())) < 2:
-        uses["label"] = ColumnUse("leave out")  # too few to say what the classes are
+    answers = answers_in(list(frame.columns))
+    about = [f"{name}_{part}" for name in answers for part in ("person", "prediction", "confidence")]
+    kept = {*keep, *(answers or ["label"])}
+    lost_columns = {*COLUMNS, f"{TAKEN}id", *(("tags", *about) if answers else ())} - kept
+    table = frame.drop(columns=[name for name in frame if name in lost_columns])
+    uses = {"id": ColumnUse("id")}
+    if answers:
+        uses |= dict.fromkeys(answers if len(answers) > 1 else (), ColumnUse("leave out"))
+    else:
+        texts, _ = read_texts(frame["status"])
+        peoples = np.array([is_label(status) for status in texts.tolist()], dtype=bool)
+        table = table.assign(label=table["label"].astype("object").where(peoples, ""))
+        labels, blank = read_texts(table["label"], blanks=("",))
+        # too few do not say what the classes are
+        has_classes = len(set(labels[~blank].tolist())) > 1
+        uses["label"] = ColumnUse("class" if has_classes else "leave out")
     own_columns = [name for name in table.columns if name not in uses]
     if own_columns == ["text"]:
         uses["text"] = ColumnUse.of("text", "text")
