@@ -34,12 +34,7 @@ undoable = st.one_of(
     of("class-merged", **{"class": keys}, into=keys),
     st.builds(Event.imported, st.lists(st.tuples(items, keys), max_size=3), st.just("file.csv")),
     st.builds(Event.resolved, items, keys),
-    of(
-        "confirmed",
-        items=st.lists(items, max_size=4, unique=True),
-        role=st.just("confirmed"),
-        **{"class": keys},
-    ),
+    st.builds(Event.confirmed, st.lists(items, max_size=4, unique=True), keys),
     of("requeued", items=st.lists(items, max_size=3)),
     of("class-removed", **{"class": keys}),
     of("class-described", **{"class": keys}, guidance=st.sampled_from(["", "round"])),
@@ -52,7 +47,7 @@ undoable = st.one_of(
         st.booleans(),
     ),
     of("cleared", items=st.lists(items, max_size=2)),
-    of("wanted", items=st.lists(items, max_size=3), how=st.just("found"), second=st.booleans()),
+    st.builds(Event.wanted, st.lists(items, max_size=3), st.just("found"), st.booleans()),
     st.builds(lambda k, i: Event.label(k, i, role="second"), keys, items),
     st.builds(lambda k, i, s: Event.label(k, i, role="check", check=s), keys, items, st.integers(1, 9)),
     st.builds(lambda i, s: Event.unsure(i, role="check", check=s), items, st.integers(1, 9)),
@@ -76,10 +71,7 @@ anything = st.one_of(
     ),
     st.builds(lambda n: Event("round", {"number": n}), st.integers(0, 3)),
     st.builds(lambda n: Event("checks-started", {"attempt": n}), st.integers(1, 3)),
-    st.builds(
-        lambda n: Event("certified", {"started": n, "checks": [(n, False)], "certificate": {}}),
-        st.integers(0, 3),
-    ),
+    st.builds(lambda n: Event.certified(n, [(n, False)], {}), st.integers(0, 3)),
 )
 START = [Event.class_added(key) for key in KEYS]
 
@@ -415,10 +407,7 @@ def test_classes_are_described_and_ordered_without_new_codes() -> None:
 
 
 def test_items_of_ones_own_choosing_are_wanted_until_somebody_answers_them() -> None:
-    steps = [
-        by("ann", Event("wanted", {"items": [3, 1, 2], "how": "search"})),
-        by("bob", Event.label("a", 1)),
-    ]
+    steps = [by("ann", Event.wanted([3, 1, 2], "search")), by("bob", Event.label("a", 1))]
     assert fold(numbered(steps)).wanted == {"ann": (3, 2)}
     assert fold(numbered([*steps, by("ann", Event("undo"))])).wanted == {}
 
@@ -427,7 +416,7 @@ def test_a_second_look_keeps_what_was_said_first() -> None:
     steps = [
         by("ann", Event.label("a", 0)),
         by("ann", Event.label("b", 1)),
-        by("ann", Event("wanted", {"items": [0, 1, 4], "how": "second pass", "second": True})),
+        by("ann", Event.wanted([0, 1, 4], "second pass", second=True)),
     ]
     assert fold(numbered(steps)).second == {"ann": (0, 1)}
     looked = [*steps, by("ann", Event.label("c", 0, role="second")), by("ann", Event.skip(1, role="second"))]
@@ -493,13 +482,7 @@ def test_evaluation_items_are_never_training_items() -> None:
 
 def test_confirmed_items_are_learnt_from_and_go_with_one_undo() -> None:
     asked = by("ann", Event.asked([{"id": f"q{i}", "item": i, "role": "grid"} for i in range(3)], 99.0))
-    confirmed = by(
-        "ann",
-        Event(
-            "confirmed",
-            {"items": [0, 1], "class": "a", "rejected": [2], "asks": ["q0", "q1", "q2"], "role": "confirmed"},
-        ),
-    )
+    confirmed = by("ann", Event.confirmed([0, 1], "a", rejected=[2], asks=["q0", "q1", "q2"]))
     state = fold(numbered([asked, confirmed]))
     assert state.labels == {0: "a", 1: "a"} and set(state.training) == {0, 1}
     assert {v.role for v in state.standing.values()} == {"confirmed"}
@@ -627,7 +610,7 @@ def test_a_remark_costs_nothing_that_grows_with_those_before() -> None:
 
 
 def test_what_is_wanted_is_looked_through_again_only_where_it_may_have_changed() -> None:
-    pieces = EventFold(numbered([by("ann", Event("wanted", {"items": [0, 1, 2], "how": "found"}))]))
+    pieces = EventFold(numbered([by("ann", Event.wanted([0, 1, 2], "found"))]))
     before = pieces.state().wanted
     pieces.extend([by("ann", Event.label("a", 5))])
     assert pieces.state().wanted is before

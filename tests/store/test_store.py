@@ -491,7 +491,7 @@ def test_the_last_fit_checks_and_certificate_of_a_project_are_told_in_their_orde
             recorder.add(Event("round", {"n_test": 40, "error": error}))
     assert store.stages() == {first: {"round": {"n_test": 40, "error": 0.25}}}
     with store.recording(second) as recorder:
-        recorder.add(Event("certified", {"started": 1, "checks": [], "certificate": {}}))
+        recorder.add(Event.certified(1, [], {}))
         recorder.add(Event("checks-started", {}))
     assert list(store.stages()[second].items()) == [("certified", None), ("checks-started", None)]
 

@@ -364,8 +364,7 @@ class Answers:
             left_out = tuple(a.item for a in asks if a not in rejected_asks)
             raise Conflict("All of its items were answered before, or somebody holds them.", left_out)
         published = self._fits.present
-        about: dict[str, Any] = {"round": -1 if published is None else published.model.number}
-        about["source"] = "grid"
+        about = {"round": -1 if published is None else published.model.number, "source": "grid"}
         about["classifier"] = self._project.settings(state)["classifier"]
         items, rejected = [a.item for a in accepted_asks], [a.item for a in rejected_asks]
         closed = [
@@ -373,8 +372,7 @@ class Answers:
             for a in (*accepted_asks, *rejected_asks)
             if a in accepted_asks or a.annotator == self.annotator
         ]
-        about |= {"items": items, "class": key, "rejected": rejected, "asks": closed, "role": "confirmed"}
-        return [Event("confirmed", about)]
+        return [Event.confirmed(items, key, rejected, closed, **about)]
 
     def _choice(self, state: ProjectState, of: Operation) -> list[Event]:
         """Label items of one's own choosing."""
@@ -450,9 +448,8 @@ class Answers:
                 if of.second
                 else "None of these items can be asked about: they are answered, or kept to measure on."
             )
-        waiting, wish = of.value[1], dict[str, Any](items=items, how=of.text)
-        wish |= {"second": True} if of.second else {}
-        events = [*([Event.released(waiting)] if waiting else []), Event("wanted", wish)]
+        waiting = of.value[1]
+        events = [*([Event.released(waiting)] if waiting else []), Event.wanted(items, of.text, of.second)]
         if not of.every:
             return events
         # a question that comes later knows nothing of a wish

@@ -347,7 +347,7 @@ def certification(state: ProjectState, ids: Sequence[str], project: str) -> list
     document = issued(finish, state, ids, project, made).document()
     items = finish.frozen.items[finish.evidence.places].tolist()
     checks = list(zip(items, finish.evidence.wrong.tolist(), strict=True))
-    return [Event("certified", {"started": finish.frozen.started, "checks": checks, "certificate": document})]
+    return [Event.certified(finish.frozen.started, checks, document)]
 
 
 def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: str, made: str) -> Certificate:

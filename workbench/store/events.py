@@ -193,6 +193,23 @@ class Event:
         return cls("imported", {"labels": [[int(i), *rest] for i, *rest in labels], "source": source})
 
     @classmethod
+    def confirmed(
+        cls,
+        items: Sequence[int],
+        key: str,
+        rejected: Sequence[int] = (),
+        asks: Sequence[str] = (),
+        **more: Any,
+    ) -> Event:
+        """Many items shown together belong to class `key`, those of `rejected` do not.
+
+        One event, so that one undo takes all back. The items are the model's surest: they are learnt
+        from and never measured on. `asks` are the questions it closes.
+        """
+        payload = {"items": [int(i) for i in items], "class": key, "rejected": [int(i) for i in rejected]}
+        return cls("confirmed", payload | {"asks": list(asks), "role": "confirmed", **more})
+
+    @classmethod
     def relabelled(cls, items: Sequence[int], key: str, role: str, final: bool = False, **more: Any) -> Event:
         """Items of one's own choosing belong to class `key`; one event, so that one undo takes all back.
 
@@ -200,6 +217,18 @@ class Event:
         """
         payload = {"items": [int(i) for i in items], "class": key, "role": role, **more}
         return cls("relabelled", payload | ({"final": True} if final else {}))
+
+    @classmethod
+    def wanted(cls, items: Sequence[int], how: str = "", second: bool = False) -> Event:
+        """The annotator wants to be asked about these items, in this order.
+
+        Args:
+            items: indices.
+            how: they were found, for the record.
+            second: they have a label of the annotator's, who looks at them again without seeing it.
+        """
+        payload = {"items": [int(i) for i in items], "how": how}
+        return cls("wanted", payload | ({"second": True} if second else {}))
 
     @classmethod
     def resolved(cls, item: int | Sequence[int], key: str) -> Event:
@@ -219,6 +248,22 @@ class Event:
     def released(cls, asks: Sequence[str]) -> Event:
         """Questions given back unanswered: their items are free for anybody."""
         return cls("released", {"asks": list(asks)})
+
+    @classmethod
+    def certified(
+        cls, started: int, checks: Sequence[tuple[int, bool]], certificate: Mapping[str, Any]
+    ) -> Event:
+        """The checks that began with event `started` sufficed.
+
+        Args:
+            started: id of the event that froze the labels.
+            checks: (item, whether its label is wrong) in the order of the draws.
+            certificate: the whole document.
+        """
+        answers = [[int(item), bool(wrong)] for item, wrong in checks]
+        return cls(
+            "certified", {"started": int(started), "checks": answers, "certificate": dict(certificate)}
+        )
 
 
 def _items(item: int | Sequence[int]) -> dict[str, Any]:

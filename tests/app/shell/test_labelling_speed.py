@@ -102,24 +102,7 @@ def test_pauses_others_programs_and_the_oracle_do_not_count() -> None:
     assert labelling_speed.labels_an_hour(events[:5], "ann") is None
     assert (
         labelling_speed.labels_an_hour(
-            [
-                *events,
-                at(
-                    Event(
-                        "confirmed",
-                        {
-                            "items": [1] * 20,
-                            "class": "a",
-                            "operation": "g",
-                            "rejected": [],
-                            "asks": [],
-                            "role": "confirmed",
-                        },
-                    ),
-                    64.0,
-                ),
-            ],
-            "ann",
+            [*events, at(Event.confirmed([1] * 20, "a", operation="g"), 64.0)], "ann"
         )
         > 1500
     )
