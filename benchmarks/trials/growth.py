@@ -57,7 +57,7 @@ def grown(store: Store, pool: Pool, n: int) -> Session:
                 record["training"] = _digest(arrays["session.items"], arrays["session.codes"]) if last else ""
                 state = arrays if last else {"none": np.zeros(1)}
                 done = recorder.add_round(record, state, session.id)
-                recorder.add(_by_ann(Event("round", {"number": done, "n_labelled": len(codes), "n_test": 0})))
+                recorder.add(_by_ann(Event.round({"number": done, "n_labelled": len(codes), "n_test": 0})))
             recorder.n_labelled = {session.id: len(codes)}
     return Session.open(session.id, pool=pool, store=store, annotator="ann")
 

@@ -130,7 +130,7 @@ def test_what_cannot_be_told(start: Start) -> None:
     with pytest.raises(InputError, match=r"no class 'tulip'\. Classes: setosa"):
         session.tell(ask.id, "tulip")
     with pytest.raises(InputError, match="cannot be answered with 'undo'"):
-        session.tell(ask.id, Event("undo"))
+        session.tell(ask.id, Event.undo())
     with pytest.raises(InputError, match="k=0"):
         session.ask(0)
     assert session.tell(ask.id, Event.note(ask.item, "hm")) and session.tell(ask.id, "setosa")

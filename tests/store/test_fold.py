@@ -17,12 +17,6 @@ KEYS = ("a", "b", "c")
 items = st.integers(0, 5)
 keys = st.sampled_from(KEYS)
 
-
-def of(kind: str, **fields: Any) -> Any:
-    """Events of a kind, whose fields are drawn each from its own strategy."""
-    return st.builds(Event, st.just(kind), st.fixed_dictionaries(fields))
-
-
 undoable = st.one_of(
     st.builds(Event.label, keys, items),
     st.builds(Event.skip, items),
@@ -30,15 +24,15 @@ undoable = st.one_of(
     st.builds(Event.flag, items, st.booleans(), st.sampled_from(["", "blurred"])),
     st.builds(Event.note, items, st.sampled_from(["x", "y"])),
     st.builds(Event.class_added, st.sampled_from(["a", "d"])),
-    of("class-renamed", **{"class": keys}, name=st.sampled_from(["new", "newer"])),
-    of("class-merged", **{"class": keys}, into=keys),
+    st.builds(Event.class_renamed, keys, st.sampled_from(["new", "newer"])),
+    st.builds(Event.class_merged, keys, keys),
     st.builds(Event.imported, st.lists(st.tuples(items, keys), max_size=3), st.just("file.csv")),
     st.builds(Event.resolved, items, keys),
     st.builds(Event.confirmed, st.lists(items, max_size=4, unique=True), keys),
-    of("requeued", items=st.lists(items, max_size=3)),
-    of("class-removed", **{"class": keys}),
-    of("class-described", **{"class": keys}, guidance=st.sampled_from(["", "round"])),
-    of("classes-ordered", classes=st.permutations(KEYS)),
+    st.builds(Event.requeued, st.lists(items, max_size=3)),
+    st.builds(Event.class_removed, keys),
+    st.builds(lambda k, g: Event.class_described(k, guidance=g), keys, st.sampled_from(["", "round"])),
+    st.builds(Event.classes_ordered, st.permutations(KEYS)),
     st.builds(
         Event.relabelled,
         st.lists(items, max_size=3, unique=True),
@@ -46,7 +40,7 @@ undoable = st.one_of(
         st.sampled_from(["review", "map"]),
         st.booleans(),
     ),
-    of("cleared", items=st.lists(items, max_size=2)),
+    st.builds(Event.cleared, st.lists(items, max_size=2)),
     st.builds(Event.wanted, st.lists(items, max_size=3), st.just("found"), st.booleans()),
     st.builds(lambda k, i: Event.label(k, i, role="second"), keys, items),
     st.builds(lambda k, i, s: Event.label(k, i, role="check", check=s), keys, items, st.integers(1, 9)),
@@ -54,23 +48,18 @@ undoable = st.one_of(
 )
 anything = st.one_of(
     undoable,
-    of("undo"),
-    of("undo", **{"of": st.integers(1, 25)}),
-    of("redo"),
+    st.builds(Event.undo),
+    st.builds(Event.undo, st.integers(1, 25)),
+    st.builds(Event.redo),
     st.builds(lambda i: Event.released([f"q{i}"]), items),
-    of(
-        "model-changed",
-        classifier=st.just("c"),
-        options=st.just({}),
-        policy=st.sampled_from(["margin", "random"]),
-    ),
+    st.builds(Event.model_changed, st.just("c"), st.just({}), st.sampled_from(["margin", "random"])),
     st.builds(
         lambda i, r: Event.asked([{"id": f"q{i}", "item": i, "role": r}], 9.0),
         items,
         st.sampled_from(["policy", "evaluation"]),
     ),
-    st.builds(lambda n: Event("round", {"number": n}), st.integers(0, 3)),
-    st.builds(lambda n: Event("checks-started", {"attempt": n}), st.integers(1, 3)),
+    st.builds(lambda n: Event.round({"number": n}), st.integers(0, 3)),
+    st.builds(lambda n: Event.checks_started({"attempt": n}), st.integers(1, 3)),
     st.builds(lambda n: Event.certified(n, [(n, False)], {}), st.integers(0, 3)),
 )
 START = [Event.class_added(key) for key in KEYS]
@@ -119,7 +108,7 @@ def content(state: ProjectState) -> dict[str, Any]:
 @ALL
 @given(histories, people, undoable)
 def test_undo_takes_back_exactly_the_last_event(before: list[Event], person: str, event: Event) -> None:
-    done = numbered([*before, by(person, event), by(person, Event("undo"))])
+    done = numbered([*before, by(person, event), by(person, Event.undo())])
     assert content(fold(done)) == content(fold(done[:-2]))
     assert fold(done).redoable[person] == done[-2]
 
@@ -130,9 +119,9 @@ def test_redo_undoes_undo(before: list[Event], person: str, n: int) -> None:
     start = fold(numbered(before))
     events = list(before)
     while n and person in fold(numbered(events)).undoable:
-        events.append(by(person, Event("undo")))
+        events.append(by(person, Event.undo()))
         n -= 1
-    redone = [by(person, Event("redo"))] * (len(events) - len(before))
+    redone = [by(person, Event.redo())] * (len(events) - len(before))
     again = fold(numbered([*events, *redone]))
     assert content(again) == content(start)
     assert again.undoable == start.undoable
@@ -180,9 +169,9 @@ def test_a_tie_that_ends_is_learnt_from_at_its_place() -> None:
 
 def test_two_classes_never_show_one_name() -> None:
     steps = [
-        by("ann", Event("class-renamed", {"class": "a", "name": "new"})),
+        by("ann", Event.class_renamed("a", "new")),
         by("bob", Event.class_added("a#2", "a")),
-        by("ann", Event("undo")),
+        by("ann", Event.undo()),
     ]
     state = fold(numbered(steps))
     assert state.class_names == {"a": "a", "b": "b", "c": "c", "a#2": "a (2)"}
@@ -195,22 +184,22 @@ def test_names_that_are_alike_are_counted() -> None:
 
 def test_a_class_that_was_removed_comes_back_bare() -> None:
     steps = [
-        by("ann", Event("class-described", {"class": "b", "guidance": "with a tail", "shortcut": "t"})),
-        by("ann", Event("class-removed", {"class": "b"})),
+        by("ann", Event.class_described("b", guidance="with a tail", shortcut="t")),
+        by("ann", Event.class_removed("b")),
     ]
     assert fold(numbered(steps)).removed == {"b": "b"}
     again = fold(numbered([*steps, by("bob", Event.class_added("b"))]))
     assert again.class_about == {} and again.removed == {} and again.classes == ("a", "b", "c")
     # whoever undoes the removal has it as it was
-    assert fold(numbered([*steps, by("ann", Event("undo"))])).class_about["b"]["guidance"] == "with a tail"
+    assert fold(numbered([*steps, by("ann", Event.undo())])).class_about["b"]["guidance"] == "with a tail"
 
 
 def test_a_class_is_called_as_it_is_or_last_was_also_where_it_is_gone() -> None:
     steps = [
-        by("ann", Event("class-merged", {"class": "a", "into": "c"})),
-        by("ann", Event("class-renamed", {"class": "b", "name": "bees"})),
-        by("ann", Event("class-renamed", {"class": "c", "name": "cats"})),
-        by("ann", Event("class-removed", {"class": "b"})),
+        by("ann", Event.class_merged("a", "c")),
+        by("ann", Event.class_renamed("b", "bees")),
+        by("ann", Event.class_renamed("c", "cats")),
+        by("ann", Event.class_removed("b")),
     ]
     state = fold(numbered(steps))
     assert [state.class_name(key) for key in ("a", "b", "c", "d", "")] == ["cats", "bees", "cats", "d", ""]
@@ -251,10 +240,10 @@ def test_an_undo_that_names_another_event_takes_nothing(before: list[Event], per
     state = fold(numbered(before))
     last = state.undoable.get(person)
     for of in {1, 2, 5, 9} - ({last.id} if last else set()):
-        assert content(fold(numbered([*before, by(person, Event("undo", {"of": of}))]))) == content(state)
+        assert content(fold(numbered([*before, by(person, Event.undo(of))]))) == content(state)
     if last is not None:
-        named = fold(numbered([*before, by(person, Event("undo", {"of": last.id}))]))
-        assert content(named) == content(fold(numbered([*before, by(person, Event("undo"))])))
+        named = fold(numbered([*before, by(person, Event.undo(last.id))]))
+        assert content(named) == content(fold(numbered([*before, by(person, Event.undo())])))
 
 
 @ALL
@@ -262,16 +251,16 @@ def test_an_undo_that_names_another_event_takes_nothing(before: list[Event], per
 def test_undo_and_redo_with_nothing_to_do_change_nothing(before: list[Event], person: str) -> None:
     state = fold(numbered(before))
     if person not in state.undoable:
-        assert content(fold(numbered([*before, by(person, Event("undo"))]))) == content(state)
+        assert content(fold(numbered([*before, by(person, Event.undo())]))) == content(state)
     if person not in state.redoable:
-        assert content(fold(numbered([*before, by(person, Event("redo"))]))) == content(state)
+        assert content(fold(numbered([*before, by(person, Event.redo())]))) == content(state)
 
 
 @ALL
 @given(histories, people)
 def test_nobody_undoes_what_others_did(before: list[Event], person: str) -> None:
     others = numbered([e for e in before if e.annotator != person])
-    state = fold([*others, by(person, Event("undo"))])
+    state = fold([*others, by(person, Event.undo())])
     assert content(state) == content(fold(others))
     assert person not in state.undoable
 
@@ -313,7 +302,7 @@ def test_different_people_on_different_items_commute(
 
 
 def test_a_new_event_ends_redo() -> None:
-    ann = [by("ann", e) for e in (Event.label("a", 0), Event("undo"), Event.label("b", 1), Event("redo"))]
+    ann = [by("ann", e) for e in (Event.label("a", 0), Event.undo(), Event.label("b", 1), Event.redo())]
     state = fold(numbered(ann))
     assert state.labels == {1: "b"}
     assert "ann" not in state.redoable
@@ -322,26 +311,26 @@ def test_a_new_event_ends_redo() -> None:
 def test_renaming_moves_labels_and_undoing_it_brings_them_back() -> None:
     steps = [
         by("ann", Event.label("a", 0)),
-        by("ann", Event("class-renamed", {"class": "a", "name": "hound"})),
+        by("ann", Event.class_renamed("a", "hound")),
         by("bob", Event.label("a", 1)),
     ]
     assert fold(numbered(steps)).labels == {0: "hound", 1: "hound"}
-    assert fold(numbered([*steps, by("ann", Event("undo"))])).labels == {0: "a", 1: "a"}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).labels == {0: "a", 1: "a"}
 
 
 def test_merging_moves_labels_and_undoing_it_parts_them_again() -> None:
     steps = [
         by("ann", Event.label("a", 0)),
         by("ann", Event.label("b", 1)),
-        by("ann", Event("class-merged", {"class": "a", "into": "b"})),
+        by("ann", Event.class_merged("a", "b")),
     ]
     merged = fold(numbered(steps))
     assert merged.classes == ("b", "c") and merged.counts == {"b": 2, "c": 0}
-    assert fold(numbered([*steps, by("ann", Event("undo"))])).labels == {0: "a", 1: "b"}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).labels == {0: "a", 1: "b"}
 
 
 def test_a_label_survives_the_undoing_of_its_class() -> None:
-    steps = [by("ann", Event.class_added("new")), by("bob", Event.label("new", 3)), by("ann", Event("undo"))]
+    steps = [by("ann", Event.class_added("new")), by("bob", Event.label("new", 3)), by("ann", Event.undo())]
     state = fold(numbered(steps))
     assert state.labels == {3: "new"} and "new" in state.classes
 
@@ -360,31 +349,29 @@ def test_the_majority_counts_a_tie_is_not_learnt_from_and_who_decides_has_the_la
     again = fold(numbered([*decided, by("bob", Event.relabelled([0, 1], "c", "review", final=True))]))
     assert again.labels == {0: "c", 1: "c"} and not again.undecided
     # classes merged into one end the tie, and undoing the merge brings it back
-    merged = [*steps, by("ann", Event("class-merged", {"class": "b", "into": "a"}))]
+    merged = [*steps, by("ann", Event.class_merged("b", "a"))]
     assert fold(numbered(merged)).training == {0: 0}
-    assert fold(numbered([*merged, by("ann", Event("undo"))])).undecided == {0}
+    assert fold(numbered([*merged, by("ann", Event.undo())])).undecided == {0}
 
 
 def test_a_class_nobody_needs_goes_and_is_back_with_its_first_label() -> None:
     steps = [
         by("ann", Event.label("b", 0)),
         by("ann", Event.label("c", 0)),
-        by("ann", Event("class-removed", {"class": "b"})),
+        by("ann", Event.class_removed("b")),
     ]
     assert fold(numbered(steps)).classes == ("a", "c") and fold(numbered(steps)).codes == {0: 1}
-    assert fold(numbered([*steps, by("ann", Event("undo"))])).classes == ("a", "b", "c")
+    assert fold(numbered([*steps, by("ann", Event.undo())])).classes == ("a", "b", "c")
     # the undone label that names it brings it back
-    back = fold(
-        numbered([*steps[:1], by("bob", Event("class-removed", {"class": "b"})), by("ann", Event("undo"))])
-    )
+    back = fold(numbered([*steps[:1], by("bob", Event.class_removed("b")), by("ann", Event.undo())]))
     assert back.classes == ("a", "c")
     again = fold(
         numbered(
             [
                 *steps[:1],
-                by("bob", Event("class-removed", {"class": "b"})),
-                by("ann", Event("undo")),
-                by("ann", Event("redo")),
+                by("bob", Event.class_removed("b")),
+                by("ann", Event.undo()),
+                by("ann", Event.redo()),
             ]
         )
     )
@@ -395,21 +382,21 @@ def test_a_class_nobody_needs_goes_and_is_back_with_its_first_label() -> None:
 
 def test_classes_are_described_and_ordered_without_new_codes() -> None:
     steps = [
-        by("ann", Event("class-described", {"class": "b", "guidance": "with a tail", "colour": "#aa0000"})),
-        by("bob", Event("class-described", {"class": "b", "guidance": "with two tails"})),
-        by("bob", Event("classes-ordered", {"classes": ["c", "b"]})),
+        by("ann", Event.class_described("b", guidance="with a tail", colour="#aa0000")),
+        by("bob", Event.class_described("b", guidance="with two tails")),
+        by("bob", Event.classes_ordered(["c", "b"])),
     ]
     state = fold(numbered(steps))
     assert state.class_about == {"b": {"guidance": "with two tails", "colour": "#aa0000"}}
     assert state.classes == ("a", "b", "c") and state.shown_classes == ("c", "b", "a")
-    before = fold(numbered([*steps, by("bob", Event("undo")), by("bob", Event("undo"))]))
+    before = fold(numbered([*steps, by("bob", Event.undo()), by("bob", Event.undo())]))
     assert before.class_about["b"]["guidance"] == "with a tail" and before.shown_classes == before.classes
 
 
 def test_items_of_ones_own_choosing_are_wanted_until_somebody_answers_them() -> None:
     steps = [by("ann", Event.wanted([3, 1, 2], "search")), by("bob", Event.label("a", 1))]
     assert fold(numbered(steps)).wanted == {"ann": (3, 2)}
-    assert fold(numbered([*steps, by("ann", Event("undo"))])).wanted == {}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).wanted == {}
 
 
 def test_a_second_look_keeps_what_was_said_first() -> None:
@@ -423,16 +410,16 @@ def test_a_second_look_keeps_what_was_said_first() -> None:
     state = fold(numbered(looked))
     assert state.second == {} and state.labels == {0: "c", 1: "b"}
     assert (state.standing[0].first, state.standing[1].first) == ("a", "")
-    assert fold(numbered([*looked, by("ann", Event("undo"))])).second == {"ann": (1,)}
+    assert fold(numbered([*looked, by("ann", Event.undo())])).second == {"ann": (1,)}
 
 
 def test_what_is_cleared_may_be_asked_again() -> None:
     steps = [by("ann", Event.label("a", 0)), by("bob", Event.label("b", 0)), by("ann", Event.skip(1))]
-    state = fold(numbered([*steps, by("ann", Event("cleared", {"items": [0, 1]}))]))
+    state = fold(numbered([*steps, by("ann", Event.cleared([0, 1]))]))
     assert not state.answered and not state.labels and not state.undecided
-    assert fold(
-        numbered([*steps, by("ann", Event("cleared", {"items": [0, 1]})), by("ann", Event("undo"))])
-    ).undecided == {0}
+    assert fold(numbered([*steps, by("ann", Event.cleared([0, 1])), by("ann", Event.undo())])).undecided == {
+        0
+    }
 
 
 def test_unsure_takes_back_ones_own_label_only() -> None:
@@ -444,7 +431,7 @@ def test_unsure_takes_back_ones_own_label_only() -> None:
 def test_an_answered_question_stays_answered_after_undo() -> None:
     asked = by("ann", Event.asked([{"id": "q", "item": 2, "role": "policy"}], 99.0))
     answer = by("ann", Event.label("a", 2, ask="q"))
-    state = fold(numbered([asked, answer, by("ann", Event("undo"))]))
+    state = fold(numbered([asked, answer, by("ann", Event.undo())]))
     assert state.asks["q"].answered
     assert state.reopened == {"ann": (2,)}
     assert fold(numbered([asked, answer])).reopened == {}
@@ -487,21 +474,17 @@ def test_confirmed_items_are_learnt_from_and_go_with_one_undo() -> None:
     assert state.labels == {0: "a", 1: "a"} and set(state.training) == {0, 1}
     assert {v.role for v in state.standing.values()} == {"confirmed"}
     assert all(a.answered for a in state.asks.values()) and state.waiting == {"ann": ()}
-    assert fold(numbered([asked, confirmed, by("ann", Event("undo"))])).labels == {}
+    assert fold(numbered([asked, confirmed, by("ann", Event.undo())])).labels == {}
 
 
 def test_skipped_items_come_back_when_asked_for() -> None:
-    steps = [
-        by("ann", Event.skip(1)),
-        by("ann", Event.unsure(2)),
-        by("ann", Event("requeued", {"items": [1, 2, 3]})),
-    ]
+    steps = [by("ann", Event.skip(1)), by("ann", Event.unsure(2)), by("ann", Event.requeued([1, 2, 3]))]
     state = fold(numbered(steps))
     assert not state.skipped and not state.unsure and state.requeued == {1, 2} and not state.answered
     assert fold(numbered([*steps, by("bob", Event.label("a", 1))])).requeued == {2}
     again = fold(numbered([*steps, by("ann", Event.unsure(1))]))
     assert again.requeued == {2} and again.unsure == {1}
-    assert fold(numbered([*steps, by("ann", Event("undo"))])).skipped == {1}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).skipped == {1}
 
 
 def test_operations_and_what_was_given_back_are_known() -> None:
@@ -529,11 +512,11 @@ def test_questions_drawn_and_not_given_back_are_counted() -> None:
 def test_what_is_chosen_for_a_project_is_its_last_word() -> None:
     source = {"source": "names", "on": True}
     chosen = [
-        Event("model-changed", {"classifier": "large-margin", "options": {}, "policy": "margin"}),
-        Event("question-changed", {"question": "Which?"}),
-        Event("names-hidden", {"on": True}),
-        Event("guesses-changed", {"sources": [source], "n_items": 0}),
-        Event("question-changed", {"question": "Which one?"}),
+        Event.model_changed("large-margin", {}, "margin"),
+        Event.question_changed("Which?"),
+        Event.names_hidden(True),
+        Event.guesses_changed([source]),
+        Event.question_changed("Which one?"),
     ]
     assert fold(numbered([by("ann", event) for event in chosen])).model == {
         "classifier": "large-margin",
@@ -560,15 +543,15 @@ def test_who_decides_keeps_what_they_said_by_themselves() -> None:
 def test_one_undo_takes_back_a_whole_import() -> None:
     steps = [by("ann", Event.imported([(0, "a"), (1, "b")], "f.csv"))]
     assert len(fold(numbered(steps)).labels) == 2
-    assert fold(numbered([*steps, by("ann", Event("undo"))])).labels == {}
+    assert fold(numbered([*steps, by("ann", Event.undo())])).labels == {}
 
 
 def test_classes_that_an_import_brings_come_in_its_order_and_go_with_it() -> None:
     steps = [by("ann", Event.imported([(0, "z"), (1, "d")], "f.csv"))]
     assert fold(numbered(steps)).classes == (*KEYS, "z", "d")
-    another = [*steps, by("bob", Event.class_added("q")), by("bob", Event("undo"))]
+    another = [*steps, by("bob", Event.class_added("q")), by("bob", Event.undo())]
     assert fold(numbered(another)).classes == (*KEYS, "z", "d")
-    assert fold(numbered([*steps, by("ann", Event("undo"))])).classes == KEYS
+    assert fold(numbered([*steps, by("ann", Event.undo())])).classes == KEYS
 
 
 def test_a_check_keeps_who_answered_what() -> None:
@@ -587,8 +570,8 @@ def test_a_check_keeps_who_answered_what() -> None:
     "later",
     [
         [Event.label("b", 0, role="check", check=4)],
-        [Event("undo"), Event.label("a", 0, role="check", check=4)],
-        [Event("undo"), Event("redo")],
+        [Event.undo(), Event.label("a", 0, role="check", check=4)],
+        [Event.undo(), Event.redo()],
     ],
     ids=["corrected", "taken back and said again", "put back"],
 )
@@ -616,41 +599,24 @@ def test_what_is_wanted_is_looked_through_again_only_where_it_may_have_changed()
     assert pieces.state().wanted is before
     pieces.extend([by("ann", Event.label("a", 1))])
     assert pieces.state().wanted == {"ann": (0, 2)}
-    pieces.extend([by("ann", Event("undo")), by("ann", Event("undo")), by("ann", Event("undo"))])
+    pieces.extend([by("ann", Event.undo()), by("ann", Event.undo()), by("ann", Event.undo())])
     assert pieces.state().wanted == {}
 
 
 def test_a_flag_is_taken_off_and_an_example_is_one_of_one_class_at_most() -> None:
-    marked = [
-        Event.flag([1, 2], True, "blurred"),
-        Event.flag(1, False),
-        Event("example-picked", {"item": 2, "class": "a", "on": True}),
-    ]
+    marked = [Event.flag([1, 2], True, "blurred"), Event.flag(1, False), Event.example_picked(2, "a", True)]
     found = fold(numbered([by("ann", event) for event in marked]))
     assert found.flagged == {2: "blurred"} and dict(found.examples) == {"a": (2,)}
-    moved = [
-        *marked,
-        Event("example-picked", {"item": 2, "class": "b", "on": True}),
-        Event("example-picked", {"item": 3, "class": "b", "on": True}),
-    ]
+    moved = [*marked, Event.example_picked(2, "b", True), Event.example_picked(3, "b", True)]
     assert dict(fold(numbered([by("ann", event) for event in moved])).examples)["b"] == (2, 3)
-    gone = [*moved, Event("example-picked", {"item": 2, "class": "b", "on": False})]
+    gone = [*moved, Event.example_picked(2, "b", False)]
     assert dict(fold(numbered([by("ann", event) for event in gone])).examples)["b"] == (3,)
 
 
 def test_instructions_are_numbered_from_one_and_known_to_who_wrote_them() -> None:
-    steps = [
-        by("ann", Event("instructions-written", {"text": "look twice"})),
-        by("bob", Event("instructions-written", {"text": ""})),
-    ]
+    steps = [by("ann", Event.instructions_written("look twice")), by("bob", Event.instructions_written(""))]
     state = fold(
-        numbered(
-            [
-                *steps,
-                by("eve", Event("instructions-read", {"version": 1})),
-                by("eve", Event("instructions-read", {"version": 9})),
-            ]
-        )
+        numbered([*steps, by("eve", Event.instructions_read(1)), by("eve", Event.instructions_read(9))])
     )
     assert [one.version for one in state.instructions] == [1, 2]
     read = {who: [version for _, version in given] for who, given in state.read.items()}
@@ -661,9 +627,9 @@ def test_a_class_keeps_its_name_while_somebody_elses_label_stands_though_its_add
     steps = [
         by("ann", Event.class_added("a#2", "again")),
         by("bob", Event.label("a#2", 3)),
-        by("ann", Event("undo")),
+        by("ann", Event.undo()),
     ]
     assert fold(numbered(steps)).labels == {3: "again"}
-    later = [*steps, by("bob", Event("undo")), by("eve", Event.label("a#2", 4))]
+    later = [*steps, by("bob", Event.undo()), by("eve", Event.label("a#2", 4))]
     assert fold(numbered(later)).labels == {4: "again"}
-    assert fold(numbered([*later, by("bob", Event("redo"))])).labels == {3: "again", 4: "again"}
+    assert fold(numbered([*later, by("bob", Event.redo())])).labels == {3: "again", 4: "again"}

@@ -488,11 +488,11 @@ def test_the_last_fit_checks_and_certificate_of_a_project_are_told_in_their_orde
     first, second = project(store), project(store)
     for error in (0.5, 0.25):
         with store.recording(first) as recorder:
-            recorder.add(Event("round", {"n_test": 40, "error": error}))
+            recorder.add(Event.round({"n_test": 40, "error": error}))
     assert store.stages() == {first: {"round": {"n_test": 40, "error": 0.25}}}
     with store.recording(second) as recorder:
         recorder.add(Event.certified(1, [], {}))
-        recorder.add(Event("checks-started", {}))
+        recorder.add(Event.checks_started({}))
     assert list(store.stages()[second].items()) == [("certified", None), ("checks-started", None)]
 
 

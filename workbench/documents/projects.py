@@ -102,7 +102,7 @@ class Skip(OfItem):
 
 
 class OfItems(Payload):
-    """About many items: cleared of whatever anybody decided, or to be asked about again."""
+    """About many items."""
 
     items: list[Item]
 
@@ -148,10 +148,7 @@ class Resolved(OneOrMore):
 
 
 class OfClass(Payload):
-    """About a class by its key; of its description "" takes away.
-
-    One that was removed is gone while no label names it, and back with the first that does.
-    """
+    """About a class."""
 
     key: Name = Field(alias="class")
     guidance: Word | None = None
@@ -166,13 +163,13 @@ class Named(OfClass):
 
 
 class Merged(OfClass):
-    """A class all of whose labels count as another's."""
+    """A class that counts as another."""
 
     into: Name
 
 
 class Ordered(Payload):
-    """The order in which the classes are shown; their codes stay."""
+    """The order of the classes."""
 
     classes: list[Name]
 
@@ -248,7 +245,7 @@ class Fit(Document):
 
 
 class Chosen(Payload):
-    """From here on this classifier learns and this policy chooses."""
+    """Another model."""
 
     classifier: Name
     options: Options
@@ -256,7 +253,7 @@ class Chosen(Payload):
 
 
 class InWords(Payload):
-    """The question at the desk, in words; "" for the one that the project comes with."""
+    """The question at the desk."""
 
     question: Word
 
@@ -278,7 +275,7 @@ class PictureKept(Payload):
 
 
 class Written(Payload):
-    """The instructions from here on, in Markdown; "" for none. Pictures are named `picture:NAME`."""
+    """The instructions."""
 
     text: Annotated[str, Field(max_length=20_000)]
 
@@ -296,10 +293,7 @@ class Example(Label):
 
 
 class Guesses(Payload):
-    """Starting values of fits, all of them from here on, of a pool of `n_items`.
-
-    A source that stands already is recorded without what it says of the items.
-    """
+    """Starting values of fits."""
 
     sources: Annotated[list[GuessSource], Field(max_length=1_000)]
 

@@ -395,7 +395,7 @@ class Answers:
         """Have items asked about again that were skipped or unsure; all of them where none is named."""
         aside = {*state.skipped, *state.unsure}
         items = sorted(aside.intersection(of.items) if of.items else aside)
-        return [Event("requeued", {"items": items})] if items else []
+        return [Event.requeued(items)] if items else []
 
     def correction(self, state: ProjectState, of: Operation) -> list[Event]:
         """Answer an item again that this annotator answered before; it stays in the role it came up in.
@@ -433,7 +433,7 @@ class Answers:
         items = [item for item in dict.fromkeys(of.items) if self.checked(item) in state.answered]
         if not items:
             raise InputError("Nothing is decided about these items.")
-        return [Event("cleared", {"items": items})]
+        return [Event.cleared(items)]
 
     def _wish(self, state: ProjectState, of: Operation) -> list[Event]:
         """Be asked about items before anything else; questions of this annotator that wait are given back."""

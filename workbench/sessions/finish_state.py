@@ -324,7 +324,7 @@ def freezing(
     check_spent(promise.confidence, [(previous.confidence, previous.attempt) for previous in earlier])
     waiting = [state.asks[i] for asks in state.waiting.values() for i in asks]
     given_back = [ask.id for ask in waiting if ask.role == "check" and not ask.released]
-    return [*([Event.released(given_back)] if given_back else []), Event("checks-started", payload)]
+    return [*([Event.released(given_back)] if given_back else []), Event.checks_started(payload)]
 
 
 def certification(state: ProjectState, ids: Sequence[str], project: str) -> list[Event]:

@@ -526,7 +526,7 @@ class Fits:
         with self.project.recording() as transaction:
             number = transaction.add_round(record, arrays)
             names = ("n_labelled", "n_items", "n_test", "error", "nll", "brier", "ece")
-            event = Event("round", {"number": number, **{name: record[name] for name in names}})
+            event = Event.round({"number": number, **{name: record[name] for name in names}})
             transaction.add(replace(event, annotator=annotator))
         if number != finished.number:
             # Another program stored a round while this one was fitted.

@@ -79,7 +79,7 @@ class GuessSources(Part):
             }
             for source in guesses
         ]
-        return Event("guesses-changed", {"sources": news, "n_items": len(pool)})
+        return Event.guesses_changed(news, len(pool))
 
     def add(
         self,

@@ -127,9 +127,7 @@ def check_room(state: ProjectState, fresh: Sequence[Picture]) -> None:
 
 def kept_event(one: Picture) -> Event:
     """That a picture is kept from here on."""
-    return Event(
-        "picture-kept", {"picture": one.name, "media": one.media, "data": base64.b64encode(one.data).decode()}
-    )
+    return Event.picture_kept(one.name, one.media, base64.b64encode(one.data).decode())
 
 
 def written(state: ProjectState, text: str, given: Mapping[str, Picture], after: int) -> list[Event]:
@@ -162,7 +160,7 @@ def written(state: ProjectState, text: str, given: Mapping[str, Picture], after:
     if missing:
         raise InputError(f"The text names pictures that there are not: {listed(missing)}.")
     check_room(state, list(fresh.values()))
-    return [*map(kept_event, fresh.values()), Event("instructions-written", {"text": text})]
+    return [*map(kept_event, fresh.values()), Event.instructions_written(text)]
 
 
 def begun_with(source: str) -> list[Event]:
@@ -186,7 +184,7 @@ def begun_with(source: str) -> list[Event]:
     except InputError:
         return []  # too many pictures: a person chooses, out of the file
     named_pictures = {picture.name: picture for picture in pictures.values()}
-    return [*map(kept_event, named_pictures.values()), Event("instructions-written", {"text": text})]
+    return [*map(kept_event, named_pictures.values()), Event.instructions_written(text)]
 
 
 MOST_EXAMPLES = 3
@@ -203,9 +201,7 @@ def has_read(state: ProjectState, annotator: str, version: int) -> list[Event]:
     """
     latest = len(state.instructions)
     version = latest if version < 0 else min(version, latest)
-    return (
-        [Event("instructions-read", {"version": version})] if version > state.version_read(annotator) else []
-    )
+    return [Event.instructions_read(version)] if version > state.version_read(annotator) else []
 
 
 def picked(state: ProjectState, pool: Pool, item: int, label: str, on: bool) -> list[Event]:
@@ -237,7 +233,7 @@ def picked(state: ProjectState, pool: Pool, item: int, label: str, on: bool) -> 
             raise InputError(
                 f"Class {name!r} has {MOST_EXAMPLES} examples that people picked. Take one out first."
             )
-    return [Event("example-picked", {"item": item, "class": key, "on": on})]
+    return [Event.example_picked(item, key, on)]
 
 
 def picked_now(state: ProjectState) -> dict[str, tuple[int, ...]]:

@@ -219,7 +219,7 @@ def further_question(question: Question, pool: Pool, settings: Mapping[str, Any]
 
 def _in_words(question: Question) -> list[Event]:
     words = " ".join(question.words.split())
-    return [replace(Event("question-changed", {"question": words}), annotator=SOURCE)] if words else []
+    return [replace(Event.question_changed(words), annotator=SOURCE)] if words else []
 
 
 def _brought(

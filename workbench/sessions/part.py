@@ -149,9 +149,7 @@ class Team(Part):
         """
         return self._change_settings(
             lambda state, _: (
-                None
-                if bool(on) == bool(state.model.get("names_hidden"))
-                else Event("names-hidden", {"on": bool(on)})
+                None if bool(on) == bool(state.model.get("names_hidden")) else Event.names_hidden(bool(on))
             )
         )
 

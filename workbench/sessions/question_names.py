@@ -96,9 +96,7 @@ class QuestionNames(Names, Generic[S]):
             raise InputError(f"The question is {len(words)} characters long; {MOST_ASKED} can be shown.")
         return self._change_settings(
             lambda _, settings: (
-                None
-                if words == str(settings.get("question") or "")
-                else Event("question-changed", {"question": words})
+                None if words == str(settings.get("question") or "") else Event.question_changed(words)
             )
         )
 

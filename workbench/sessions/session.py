@@ -239,7 +239,7 @@ class Session(OpenSession):
             check_policy(chooses, name)
             Learner(self.pool, name, new_options, seed=int(settings["seed"]), classes=state.classes)
             trust_typed(classifier or "", policy or "", dict(options or {}))
-            return Event("model-changed", {"classifier": name, "options": new_options, "policy": chooses})
+            return Event.model_changed(classifier=name, options=new_options, policy=chooses)
 
         return Part(self)._change_settings(event_of)
 

@@ -189,20 +189,20 @@ def class_event(state: ProjectState, given: Operation, pool: Pool) -> Event:
     if given.kind == "class-add":
         return Event.class_added(new_key(state, given.label), new_name(state, given.label))
     if given.kind == "class-order":
-        return Event("classes-ordered", {"classes": [key_of(state, name) for name in given.value]})
+        return Event.classes_ordered([key_of(state, name) for name in given.value])
     if given.kind == "class-remove":
-        return Event("class-removed", {"class": removable(state, given.label, pool)})
+        return Event.class_removed(removable(state, given.label, pool))
     if given.kind == "class-rename":
         renamed_meanwhile(state, given.label)
     key = key_of(state, given.label)
     if given.kind == "class-rename":
-        return Event("class-renamed", {"class": key, "name": new_name(state, given.text)})
+        return Event.class_renamed(key, new_name(state, given.text))
     if given.kind == "class-describe":
-        return Event("class-described", {"class": key, **described(state, key, given.value)})
+        return Event.class_described(key, **described(state, key, given.value))
     into = key_of(state, given.text)
     if key == into:
         raise InputError(f"Class {given.label!r} cannot be merged into itself.")
-    return Event("class-merged", {"class": key, "into": into})
+    return Event.class_merged(key, into)
 
 
 def code_book(state: ProjectState) -> list[dict[str, Any]]:

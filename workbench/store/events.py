@@ -86,14 +86,14 @@ def now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened; `workbench.documents.projects.PAYLOADS` says what each kind holds.
+    """One thing that happened; build them with the constructors below.
 
     Classes are named by their key, which is the name the class had when it was added: a later
     renaming changes the name and not the key, so events never need rewriting.
 
     Attributes:
         kind: one of `KINDS`.
-        payload: JSON.
+        payload: JSON; what each kind holds is said by its constructor.
         annotator: who did it.
         time: UTC, ISO 8601; set when recorded.
         id: its number within the project, from 1; 0 before it is recorded.
@@ -183,9 +183,44 @@ class Event:
         return cls("note", {**_items(item), "text": text})
 
     @classmethod
+    def undo(cls, of: int | None = None) -> Event:
+        """Take back the annotator's own last undoable event; with `of`, only if that is its id."""
+        return cls("undo", {} if of is None else {"of": int(of)})
+
+    @classmethod
+    def redo(cls) -> Event:
+        """Put back what the annotator's last undo took."""
+        return cls("redo")
+
+    @classmethod
     def class_added(cls, key: str, name: str | None = None) -> Event:
         """A class with a new key; its name is the key unless given."""
         return cls("class-added", {"class": key, "name": key if name is None else name})
+
+    @classmethod
+    def class_renamed(cls, key: str, name: str) -> Event:
+        """Class `key` is called `name` from here on."""
+        return cls("class-renamed", {"class": key, "name": name})
+
+    @classmethod
+    def class_merged(cls, key: str, into: str) -> Event:
+        """All labels of class `key` count as class `into`."""
+        return cls("class-merged", {"class": key, "into": into})
+
+    @classmethod
+    def class_removed(cls, key: str) -> Event:
+        """Nobody needs class `key`: it is gone while no label names it, and back with the first that does."""
+        return cls("class-removed", {"class": key})
+
+    @classmethod
+    def class_described(cls, key: str, **about: str) -> Event:
+        """Description of class `key`: "guidance" (one line), "shortcut" and "colour"; "" takes it away."""
+        return cls("class-described", {"class": key, **about})
+
+    @classmethod
+    def classes_ordered(cls, keys: Sequence[str]) -> Event:
+        """The order in which the classes are shown; their codes stay."""
+        return cls("classes-ordered", {"classes": list(keys)})
 
     @classmethod
     def imported(cls, labels: Sequence[tuple[int, str] | FileVote], source: str) -> Event:
@@ -219,6 +254,11 @@ class Event:
         return cls("relabelled", payload | ({"final": True} if final else {}))
 
     @classmethod
+    def cleared(cls, items: Sequence[int]) -> Event:
+        """Whatever anybody decided about the items is taken away; they may be asked about again."""
+        return cls("cleared", {"items": [int(i) for i in items]})
+
+    @classmethod
     def wanted(cls, items: Sequence[int], how: str = "", second: bool = False) -> Event:
         """The annotator wants to be asked about these items, in this order.
 
@@ -229,6 +269,11 @@ class Event:
         """
         payload = {"items": [int(i) for i in items], "how": how}
         return cls("wanted", payload | ({"second": True} if second else {}))
+
+    @classmethod
+    def requeued(cls, items: Sequence[int]) -> Event:
+        """Items that were skipped, or nobody could tell, are to be asked about again."""
+        return cls("requeued", {"items": [int(i) for i in items]})
 
     @classmethod
     def resolved(cls, item: int | Sequence[int], key: str) -> Event:
@@ -250,6 +295,55 @@ class Event:
         return cls("released", {"asks": list(asks)})
 
     @classmethod
+    def question_changed(cls, question: str) -> Event:
+        """The question at the desk, in words; "" for the one that the project comes with."""
+        return cls("question-changed", {"question": question})
+
+    @classmethod
+    def names_hidden(cls, on: bool) -> Event:
+        """Setting: people are numbered, not named, where figures of each are shown."""
+        return cls("names-hidden", {"on": bool(on)})
+
+    @classmethod
+    def picture_kept(cls, name: str, media: str, data: str) -> Event:
+        """A picture of the instructions: its name, media type and bytes in base64."""
+        return cls("picture-kept", {"picture": name, "media": media, "data": data})
+
+    @classmethod
+    def instructions_written(cls, text: str) -> Event:
+        """The instructions from here on, in Markdown; "" for none. Pictures are named `picture:NAME`."""
+        return cls("instructions-written", {"text": text})
+
+    @classmethod
+    def instructions_read(cls, version: int) -> Event:
+        """The annotator has read the instructions up to this version."""
+        return cls("instructions-read", {"version": int(version)})
+
+    @classmethod
+    def example_picked(cls, item: int, key: str, on: bool = True) -> Event:
+        """The item shows what class `key` is, or (`on=False`) no longer does."""
+        return cls("example-picked", {"item": int(item), "class": key, "on": bool(on)})
+
+    @classmethod
+    def model_changed(cls, classifier: str, options: Mapping[str, Any], policy: str) -> Event:
+        """From here on this classifier learns and this policy chooses."""
+        return cls("model-changed", {"classifier": classifier, "options": dict(options), "policy": policy})
+
+    @classmethod
+    def guesses_changed(cls, sources: Sequence[Mapping[str, Any]], n_items: int = 0) -> Event:
+        """From here on fits start from these guesses, all of them: {"source", "on", ...} each.
+
+        They are of a pool of `n_items`. A source that stands already is recorded without what it
+        says of the items.
+        """
+        return cls("guesses-changed", {"sources": [dict(source) for source in sources], "n_items": n_items})
+
+    @classmethod
+    def checks_started(cls, plan: Mapping[str, Any]) -> Event:
+        """Labels were frozen, and the order of their checks, as `sessions.checks.plan_of` has it."""
+        return cls("checks-started", dict(plan))
+
+    @classmethod
     def certified(
         cls, started: int, checks: Sequence[tuple[int, bool]], certificate: Mapping[str, Any]
     ) -> Event:
@@ -264,6 +358,11 @@ class Event:
         return cls(
             "certified", {"started": int(started), "checks": answers, "certificate": dict(certificate)}
         )
+
+    @classmethod
+    def round(cls, record: Mapping[str, Any]) -> Event:
+        """A fit was finished: its number, size of training set and figures."""
+        return cls("round", dict(record))
 
 
 def _items(item: int | Sequence[int]) -> dict[str, Any]:

@@ -185,19 +185,19 @@ def test_advice_follows_what_fits_still_change() -> None:
 
 def test_a_change_of_model_is_marked_where_it_first_was_fitted() -> None:
     events = [
-        Event("round", {"number": 0, "n_labelled": 8}),
-        Event("model-changed", {"classifier": "large-margin", "options": {}, "policy": "random"}),
+        Event.round({"number": 0, "n_labelled": 8}),
+        Event.model_changed("large-margin", {}, "random"),
         Event.label("a", 1),
-        Event("round", {"number": 1, "n_labelled": 9}),
-        Event("round", {"number": 2, "n_labelled": 10}),
-        Event("model-changed", {"classifier": "large-margin", "options": {}, "policy": "margin"}),
+        Event.round({"number": 1, "n_labelled": 9}),
+        Event.round({"number": 2, "n_labelled": 10}),
+        Event.model_changed("large-margin", {}, "margin"),
     ]
     (mark,) = labelling_speed.changes(events)
     assert mark == (f"{CLASSIFIERS['large-margin'].title}, Random", 9), "the names of the menus"
     events += [
-        Event("round", {"number": 3, "n_labelled": 20}),
-        Event("model-changed", {"classifier": "large-margin", "options": {}, "policy": "random"}),
-        Event("round", {"number": 4, "n_labelled": 30}),
+        Event.round({"number": 3, "n_labelled": 20}),
+        Event.model_changed("large-margin", {}, "random"),
+        Event.round({"number": 4, "n_labelled": 30}),
     ]
     assert [at for _, at in labelling_speed.changes(events)] == [9, 20, 30], "one that comes back is a change"
 
