@@ -174,9 +174,12 @@ def _quick_databases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
         scheme, _, path = address.partition(":///")
         file = Path(path)
         if scheme == "sqlite" and file.is_absolute() and not file.exists():
-            with suppress(OSError, InputError):  # which are then said by the product
+            try:
                 private_file(file)
                 file.write_bytes(tables)
+            except (OSError, InputError):  # which the product meets, too, and says
+                with suppress(OSError):
+                    file.unlink()
         return connect(address)
 
     def settle_quickly(connection: Any, record: Any) -> None:

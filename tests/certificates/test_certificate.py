@@ -126,7 +126,7 @@ def _edited(document: Any, path: tuple[Any, ...], value: Any) -> Any:
     return copy
 
 
-@pytest.mark.parametrize("sizes", [None, (20, 40)])
+@pytest.mark.parametrize("sizes", [None, pytest.param((20, 40), marks=pytest.mark.slow)])  # alone: of sets
 def test_every_single_edit_of_the_certificate_breaks_it(sizes: tuple[int, ...] | None) -> None:
     certificate, rows = made(wrong=tuple(range(25, 40)) if sizes else (), sizes=sizes, checks=30)
     document = json.loads(certificate.to_json())
@@ -140,7 +140,7 @@ def test_every_single_edit_of_the_certificate_breaks_it(sizes: tuple[int, ...] |
         assert not verify(changed, rows).holds, path
 
 
-@pytest.mark.parametrize("sizes", [None, (20, 40)])
+@pytest.mark.parametrize("sizes", [None, pytest.param((20, 40), marks=pytest.mark.slow)])  # alone: of sets
 def test_every_single_edit_of_the_labels_breaks_it_and_says_where(sizes: tuple[int, ...] | None) -> None:
     certificate, rows = made(wrong=tuple(range(25, 40)) if sizes else (), sizes=sizes, checks=30)
     for i, row in enumerate(rows):

@@ -117,8 +117,12 @@ def coverage(n: int, over: float, draws: int) -> float:
     return covered / draws
 
 
-def test_a_calibrated_models_interval_reaches_zero_and_a_known_error_lies_in_its_own():
+@pytest.mark.slow  # alone: how often intervals of small samples cover
+def test_a_calibrated_models_interval_reaches_zero():
     assert coverage(100, 0.0, 60) >= 0.9 and coverage(100, 0.1, 60) >= 0.85
+
+
+def test_a_known_error_of_calibration_lies_in_its_interval():
     # one confidence alone: every item says 0.9 and is right with chance 0.7
     rng = np.random.default_rng(0)
     y, p = two_class(np.full(400, 0.9), (rng.random(400) < 0.7).astype(int))

@@ -176,6 +176,7 @@ def simulated_study(rng, gain: float, n_seeds: int = 10):
     }
 
 
+@pytest.mark.slow  # alone: how often verdicts are wrong
 def test_200_simulated_studies_find_what_is_planted_and_nothing_else():
     rng = np.random.default_rng(2024)
     false_alarms = sum(
