@@ -126,9 +126,9 @@ def not_taken(stem: str, ending: str, number: int, taken: set[str]) -> str:
     return name
 
 
-def plain_name(text: str, most: int = 80) -> str:
-    """A name that every file system takes, of at most so many bytes."""
-    plain = short_name(re.sub(r"[^\w.-]+", "-", text).strip(".-"), most).rstrip(".-")
+def plain_name(text: str) -> str:
+    """A name that every file system takes, of at most 80 bytes."""
+    plain = short_name(re.sub(r"[^\w.-]+", "-", text).strip(".-"), 80).rstrip(".-")
     # names of devices on Windows, whatever their ending
     device = re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain, flags=re.I)
     return f"{plain}-" if device else plain or "item"

@@ -191,7 +191,7 @@ class Audit:
             self._column_of_truth[column] = column_of(self._frame, column, self.path)
         return self._column_of_truth[column][self._row[item]] or CANNOT_TELL
 
-    def certificate(self, *, made: str = "") -> Certificate:
+    def certificate(self) -> Certificate:
         """Certificate of the answers so far; `holds` says whether it certifies anything."""
         return certificate_of(
             self.promise,
@@ -199,7 +199,7 @@ class Audit:
             {},
             self.checks,
             project=self.path.name,
-            made=made or datetime.now(UTC).isoformat(timespec="seconds"),
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
             versions=versions(),
         )
 
@@ -342,16 +342,14 @@ def read_certificate(path: Path | str) -> Certificate:
     return Certificate.from_json(FolderMembers(path.parent).read(path.name), str(path))
 
 
-def read_finished(
-    path: Path | str, *, label: str = "label", id: str = "id", source: str = "source"
-) -> list[Labelled]:
+def read_finished(path: Path | str, *, label: str = "label", id: str = "id") -> list[Labelled]:
     """Rows of a finished set: an export of ours, or any table.
 
     Args:
-        path: CSV, Parquet, JSON lines, a spreadsheet.
+        path: CSV, Parquet, JSON lines, a spreadsheet; its column "source" says "machine" or who else, and
+            without one every row is a frozen label.
         label: column of the labels; rows without one are left out.
         id: column of the ids; without it rows are called by their numbers from 1 on.
-        source: column that says "machine" or who else; without it every row is a frozen label.
 
     Returns:
         A row each.
@@ -363,7 +361,7 @@ def read_finished(
     frame = table_of(path)
     labels = column_of(frame, label, path)
     ids = ids_of(frame, id, path)
-    sources = column_of(frame, source, path) if source in frame.columns else None
+    sources = column_of(frame, "source", path) if "source" in frame.columns else None
     return [
         Labelled(item, cell, None if sources is None else sources[row])
         for row, (item, cell) in enumerate(zip(ids, labels, strict=True))

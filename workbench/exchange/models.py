@@ -103,16 +103,15 @@ class SavedModel:
         more = {} if mean is None else {"mean": mean}
         return np.asarray(self.estimator.predict_proba(features, **more))
 
-    def latent(self, features: Array, mean: Floats | None = None) -> Latent:
-        """The latents of features [n, D]; `mean` as `SavedModel.mean` gives it.
+    def latent(self, features: Array) -> Latent:
+        """The latents of features [n, D], without what the model began with.
 
         Raises:
             InputError: the model has none.
         """
         if not protocols.supports_latent(self.estimator):
             raise InputError(f"{self.name} has no latent functions; it gives class probabilities only.")
-        more = {} if mean is None else {"mean": mean}
-        latent: Latent = self.estimator.predict_latent(features, **more)
+        latent: Latent = self.estimator.predict_latent(features)
         return latent
 
     def predict(self, rows: Any) -> list[str]:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -125,9 +125,13 @@ def check_room(state: ProjectState, fresh: Sequence[Picture]) -> None:
         )
 
 
-def kept_event(one: Picture) -> Event:
-    """That a picture is kept from here on."""
-    return Event.picture_kept(one.name, one.media, base64.b64encode(one.data).decode())
+def _version(text: str, pictures: Iterable[Picture]) -> list[Event]:
+    """Events of a version of the instructions: the pictures that are kept from here on, then its text."""
+    kept = [
+        Event.picture_kept(picture.name, picture.media, base64.b64encode(picture.data).decode())
+        for picture in pictures
+    ]
+    return [*kept, Event.instructions_written(text)]
 
 
 def written(state: ProjectState, text: str, given: Mapping[str, Picture], after: int) -> list[Event]:
@@ -160,7 +164,7 @@ def written(state: ProjectState, text: str, given: Mapping[str, Picture], after:
     if missing:
         raise InputError(f"The text names pictures that there are not: {listed(missing)}.")
     check_room(state, list(fresh.values()))
-    return [*map(kept_event, fresh.values()), Event.instructions_written(text)]
+    return _version(text, fresh.values())
 
 
 def begun_with(source: str) -> list[Event]:
@@ -183,8 +187,7 @@ def begun_with(source: str) -> list[Event]:
         text = cleaned(text, pictures)
     except InputError:
         return []  # too many pictures: a person chooses, out of the file
-    named_pictures = {picture.name: picture for picture in pictures.values()}
-    return [*map(kept_event, named_pictures.values()), Event.instructions_written(text)]
+    return _version(text, {picture.name: picture for picture in pictures.values()}.values())
 
 
 MOST_EXAMPLES = 3

@@ -153,11 +153,11 @@ def _scale(features: Array, items: Sequence[int]) -> Array:
     return np.where(deviation > 0, deviation, 1.0)
 
 
-def _central(features: Array, items: Sequence[int], scale: Array, n: int = MOST_EXAMPLES) -> list[int]:
-    """The items nearest to the mean of all, nearest first; equally near ones in the order of the pool."""
+def _central(features: Array, items: Sequence[int], scale: Array) -> list[int]:
+    """A few items nearest to the mean of all, nearest first; equally near ones in the order of the pool."""
     if not items:
         return []
     sample = sorted(_spread(items))
     X = _rows(features, sample) / scale
     distance = ((X - X.mean(axis=0)) ** 2).sum(axis=1)
-    return [sample[i] for i in np.argsort(distance, kind="stable")[:n]]
+    return [sample[i] for i in np.argsort(distance, kind="stable")[:MOST_EXAMPLES]]
