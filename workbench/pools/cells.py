@@ -22,6 +22,7 @@ MOST = 0.9
 EXACT = 2**53
 """From here on a float does not hold every whole number."""
 _EXPONENT = r"([eE][-+]?\d+)?"
+_PLAIN = r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|(?i:inf(?:inity)?))"
 _BY_COMMA = re.compile(rf"[-+]?([1-9]\d{{0,2}}(\.\d{{3}})+|\d+)(,\d+)?{_EXPONENT}")
 _BY_POINT = re.compile(rf"[-+]?([1-9]\d{{0,2}}(,\d{{3}})+|\d+)(\.\d*)?{_EXPONENT}")
 _POINTS = rf"[-+]?[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
@@ -118,20 +119,13 @@ def _plain_numbers(column: Any) -> Floats | None:
 
 def _numbers(texts: Any) -> Floats:
     """The nearest number of each text, NaN where it is none."""
-    import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values: Floats = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    if not values.flags.writeable:
-        values = values.copy()
-    # before 3.1 pandas reads a third of them one bit off, and a file's fingerprint would change with it
-    sound = np.isfinite(values)
-    numerals = texts[sound]
-    try:
-        values[sound] = pc.cast(pa.array(numerals, pa.large_string()), pa.float64()).to_numpy()
-    except pa.ArrowInvalid:  # "+1", which Arrow does not take
-        values[sound] = [float(text) for text in numerals]
+    sound = texts.str.fullmatch(_PLAIN).to_numpy(dtype=bool, na_value=False)
+    numerals = pa.array(texts[sound].str.lstrip("+"), pa.large_string())
+    values = np.full(len(texts), np.nan)
+    values[sound] = pc.cast(numerals, pa.float64()).to_numpy()
     return values
 
 

@@ -581,6 +581,9 @@ def test_hugging_face_texts_and_metadata_beside_images(tmp_path):
         load_pool(str(images))
     pool = load_pool(str(images), missing_files="drop")
     assert pool.kind == "image" and len(pool) == 3 and pool.classes == ("a", "b")
+    (images / "in" / "metadata.csv").write_text("file_name,label\np0.png,a\n,\np1.png,b\np2.png,a\n")
+    pool = load_pool(str(images))
+    assert len(pool) == 3 and any("1 row without a cell" in note for note in pool.notes)
 
 
 def test_bad_hugging_face_folders(tmp_path):

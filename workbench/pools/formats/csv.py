@@ -106,7 +106,6 @@ def read(file: File, options: TableOptions) -> RawTable:
         frame,
         encoding=encoding,
         delimiter=delimiter,
-        n_ragged=n_ragged,
         notes=notes,
         problems=(
             *(lines.told_ragged(n_ragged, n_rows, drop=options.ragged == "drop") if n_ragged else ()),
@@ -118,7 +117,7 @@ def read(file: File, options: TableOptions) -> RawTable:
             *(*problems, *told_titles(above), *told_under),
         ),
         n_there=lines.count() - (header is not False),
-        n_left=len(above) + n_under + n_empty,
+        n_left=len(above) + n_under + n_empty + n_ragged,
         locate=lambda row: f"line {lines.line_of(row + n_under if rows is None else rows[row + n_under])}",
     )
 

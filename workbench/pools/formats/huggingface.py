@@ -147,14 +147,13 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
         name=name,
         format="huggingface",
         frame=frame,
-        n_ragged=sum(raw.n_ragged for raw in raws),
         problems=tuple(
             {(remark.code, remark.message): remark for raw in raws for remark in raw.problems}.values()
         ),
         pictures={column: {key: partial(members.read, path) for key, path in pictures.items()}},
         uses={column: ColumnUse.of(column, "picture")},
         notes=(*(remark for raw in raws for remark in raw.notes), *notes),
-        n_there=sum(len(raw.frame) + raw.n_ragged for raw in raws),
+        n_there=None,
         locate=locate,
     )
 
@@ -163,7 +162,7 @@ def _read(members: Members, about: str, images: Sequence[str], options: TableOpt
     """One table of metadata, and its column of names of files."""
     inner = File(members.read(about, options.max_bytes), about)
     readers: dict[str, Any] = {".csv": csv.read, ".jsonl": json.read_lines, ".parquet": read_parquet}
-    raw = readers[PurePosixPath(about).suffix](inner, options)
+    raw = readers[PurePosixPath(about).suffix](inner, options).accounted()
     column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
     if column is None:  # other programs call it otherwise: isic_id, id
         root = PurePosixPath(about).parent

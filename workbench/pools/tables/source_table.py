@@ -29,7 +29,6 @@ class RawTable:
         frame: pandas DataFrame; all texts for a CSV, typed for Parquet.
         encoding: of a CSV.
         delimiter: of a CSV.
-        n_ragged: lines left out because of their number of cells.
         locate: row -> "line 7" or "row 6".
         pictures: column -> the pictures that lie in the table itself, by the name that its cells hold.
         uses: what the source itself says of its columns.
@@ -37,7 +36,7 @@ class RawTable:
         problems: what the reader has to ask or to tell, with its ways out.
         folder: that the file lies in; "" for uploads.
         n_there: rows that the source says it holds; None where it says nothing.
-        n_left: of these, rows that were left out and that the notes tell of.
+        n_left: of these, rows that were left out and that the notes or the problems tell of.
     """
 
     name: str
@@ -45,7 +44,6 @@ class RawTable:
     frame: Any
     encoding: str = ""
     delimiter: str = ""
-    n_ragged: int = 0
     locate: Callable[[int], str] = field(default=lambda row: f"row {row + 1}")
 
     pictures: Mapping[str, Pictured] = field(default_factory=dict)
@@ -62,7 +60,7 @@ class RawTable:
         Raises:
             InputError: rows went missing on the way.
         """
-        met = len(self.frame) + self.n_ragged + self.n_left
+        met = len(self.frame) + self.n_left
         if self.n_there is not None and met != self.n_there:
             raise InputError(
                 f"{self.name} holds {self.n_there:,} rows, and {met:,} of them came. Write it again; if this "
