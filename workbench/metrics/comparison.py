@@ -133,8 +133,8 @@ class LabelsSaved(NamedTuple):
     n_both: int
     n_only_policy: int
     n_only_baseline: int
-    labels: float = float("nan")
-    n: int = 0
+    labels: float
+    n: int
 
     @property
     def n_arrived(self) -> int:
