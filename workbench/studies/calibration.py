@@ -245,9 +245,11 @@ def trade_curves(points: Sequence[int], fits: Sequence[Mapping[str, float]]) -> 
     """
 
     def curve(title: str, half: Sequence[Mapping[str, float]]) -> TradeCurve:
-        measures = (np.array([fit[name] for fit in half]) for name in ("error", "nll", "ece", "seconds"))
+        error, nll, ece, seconds = (
+            np.array([fit[name] for fit in half]) for name in ("error", "nll", "ece", "seconds")
+        )
         at = np.asarray(points[: len(half)], dtype=np.float64)
-        return TradeCurve(title, at, *measures, n=int(half[0]["n"]))
+        return TradeCurve(title, at, error, nll, ece, seconds, int(half[0]["n"]))
 
     halves = (fits[: len(points)], fits[len(points) :])
     return tuple(curve(title, half) for title, half in zip(KERNELS.values(), halves, strict=True) if half)
