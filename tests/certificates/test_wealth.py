@@ -85,7 +85,8 @@ def test_bound_and_wealth_agree_about_an_error_that_was_named() -> None:
     for size, error in ((300, 0.05), (10_000, 0.03), (1_000_000, 0.1)):
         wrong = (rng.random(min(size, 600)) < error / 3).astype(int)
         reached = log_wealth(wrong, size, error) >= threshold(0.95)
-        below = upper_bound(wrong, size, 0.95, at=[error]) <= error + 1e-12
+        bound = Bound(size, 0.95, [error])
+        below = np.array([bound.add(answer) for answer in wrong]) <= error + 1e-12
         np.testing.assert_array_equal(np.logical_or.accumulate(reached), below)
 
 

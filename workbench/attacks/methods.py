@@ -385,19 +385,21 @@ def fgsm(
         rng: not needed.
         steps: not needed: there is one.
 
-    Yields:
-        [N, D] for each strength.
+    Returns:
+        [N, D] for each strength, one after the other.
     """
-    direction = np.sign(slopes(model, X, codes, loss)[1]).astype(np.int8)
-    for strength in strengths:
-        yield _inside(X + strength * direction, X, strength)
+    return _along(np.sign(slopes(model, X, codes, loss)[1]).astype(np.int8), X, strengths)
 
 
 def noise(
     model: Any, X: Floats, codes: Ints, strengths: Floats, *, loss: str, rng: np.random.Generator, steps: int
 ) -> Iterator[Floats]:
     """Random signs instead of the gradient's; the same ones at all strengths. Arguments as `fgsm`."""
-    direction = rng.choice(np.array([-1, 1], np.int8), size=X.shape)
+    return _along(rng.choice(np.array([-1, 1], np.int8), size=X.shape), X, strengths)
+
+
+def _along(direction: Array, X: Floats, strengths: Floats) -> Iterator[Floats]:
+    """Images that went in a direction, by each strength."""
     for strength in strengths:
         yield _inside(X + strength * direction, X, strength)
 

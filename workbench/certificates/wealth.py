@@ -274,14 +274,13 @@ class Bound:
         return self.curve[-1]
 
 
-def upper_bound(wrong: ArrayLike, size: int, confidence: float, at: Iterable[float] = ()) -> Floats:
+def upper_bound(wrong: ArrayLike, size: int, confidence: float) -> Floats:
     """An upper bound on the share of wrong labels, after each draw; it holds at all of them together.
 
     Args:
         wrong: [t] of 0 and 1, in the order of the draws.
         size: N, labels in the set.
         confidence: as 0.95.
-        at: allowed errors at which the bound and `log_wealth` agree to the item.
 
     Returns:
         [t], never above 1; it rises only to what was found wrong, and is the share itself once all are drawn.
@@ -289,7 +288,7 @@ def upper_bound(wrong: ArrayLike, size: int, confidence: float, at: Iterable[flo
     Raises:
         InputError: another size, confidence or another kind of checks.
     """
-    bound = Bound(size, confidence, at)
+    bound = Bound(size, confidence)
     return np.array([bound.add(answer) for answer in checks_of(wrong, bound.size)])
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -122,8 +122,8 @@ def pool_map(
     if regions is not None:
         _draw_regions(fig, regions, classes)
 
-    about = _About(names, details, labels, values, measure, classes, share)
-    _draw_open(fig, points, keep[labels[keep] < 0], about, kind, value_range)
+    about = _About(points, names, details, labels, values, measure, classes, share)
+    _draw_open(fig, keep[labels[keep] < 0], about, kind, value_range)
     present = np.unique(labels[labelled])
     legend = len(present) <= MOST_NAMED
     for code in present if legend else ():
@@ -134,22 +134,14 @@ def pool_map(
         fig.add_trace(marks.update(about.words(of_class, "labelled %{customdata[3]}")))
     if not legend:
         # more classes than colours and shapes: a mark of each would say nothing, and hide what is open
-        fig.add_trace(
-            kind(
-                x=points[labelled, 0],
-                y=points[labelled, 1],
-                mode="markers",
-                name=f"labelled, of {len(present)} classes",
-                marker=MARK,
-                **about.words(labelled, "labelled %{customdata[3]}"),
-            )
-        )
+        name = f"labelled, of {len(present)} classes"
+        fig.add_trace(about.marks(labelled, name, MARK, "labelled %{customdata[3]}", kind=kind))
     if legend:
         _draw_names(fig, points, labelled, labels, classes)
     if len(asked):
-        _draw_marks(fig, points, np.asarray(asked, dtype=np.int64), about, ringed_as, RING)
+        fig.add_trace(about.marks(np.asarray(asked, dtype=np.int64), ringed_as, RING, ringed_as))
     if next_item is not None:
-        _draw_marks(fig, points, np.array([next_item]), about, "next question", STAR)
+        fig.add_trace(about.marks(np.array([next_item]), "next question", STAR, "next question"))
     counted = f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn"
     parts.corner(fig, counted if legend else f"{counted} · point at an item for its class")
     if fig.layout.showlegend:
@@ -161,6 +153,7 @@ def pool_map(
 class _About(NamedTuple):
     """Facts of each item, for the words at the pointer; fields as in `pool_map`."""
 
+    points: Array
     names: Sequence[object] | None
     details: Sequence[str] | None
     labels: Ints
@@ -168,6 +161,20 @@ class _About(NamedTuple):
     measure: str
     classes: Sequence[object]
     share: bool
+
+    def marks(
+        self, items: Ints, name: str, marker: Any, last: str = "", *, kind: Any = go.Scatter, **more: Any
+    ) -> Any:
+        """A trace of these items with their words; arguments as of Plotly's traces and of `words`."""
+        return kind(
+            x=self.points[items, 0],
+            y=self.points[items, 1],
+            mode="markers",
+            name=name,
+            marker=marker,
+            **self.words(items, last),
+            **more,
+        )
 
     def words(self, items: Ints, last: str = "") -> dict[str, object]:
         """`customdata` and `hovertemplate` of a trace of these items; `last` is a line of its own."""
@@ -194,12 +201,7 @@ class _About(NamedTuple):
 
 
 def _draw_open(
-    fig: go.Figure,
-    points: Array,
-    items: Ints,
-    about: _About,
-    kind: type,
-    value_range: tuple[float, float] | None,
+    fig: go.Figure, items: Ints, about: _About, kind: type, value_range: tuple[float, float] | None
 ) -> None:
     """The items without a label, coloured by the measure where there is one."""
     if not items.size:
@@ -214,17 +216,7 @@ def _draw_open(
         if about.share:
             scale["colorbar"] |= {"tickformat": theme.SHARE_TICKS}
         marker |= {"color": amounts} | scale
-    fig.add_trace(
-        kind(
-            x=points[items, 0],
-            y=points[items, 1],
-            mode="markers",
-            name="not labelled",
-            showlegend=False,
-            marker=marker,
-            **about.words(items),
-        )
-    )
+    fig.add_trace(about.marks(items, "not labelled", marker, kind=kind, showlegend=False))
 
 
 def _draw_names(
@@ -252,20 +244,6 @@ def _draw_names(
             bgcolor="rgba(27, 31, 36, 0.72)",
             borderpad=2,
         )
-
-
-def _draw_marks(
-    fig: go.Figure, points: Array, items: Ints, about: _About, name: str, marker: dict[str, object]
-) -> None:
-    """A mark of its own around a few items, with its name in the legend."""
-    fig.add_scatter(
-        x=points[items, 0],
-        y=points[items, 1],
-        mode="markers",
-        name=name,
-        marker=marker,
-        **about.words(items, name),
-    )
 
 
 def _selectable(fig: go.Figure, revision: int) -> go.Figure:

@@ -504,8 +504,10 @@ def sheet(images: Sequence[Array], columns: int, *, gap: int = 1, ground: int = 
         raise ValueError(f"Images of one sheet share one shape; got {sorted(shapes)}.")
     height, width, *channels = np.asarray(images[0]).shape
     rows = -(-len(images) // columns)
-    cells = np.full((rows * columns, height + gap, width + gap, *channels), ground, dtype=np.uint8)
-    cells[: len(images), :height, :width] = images
-    cells = np.swapaxes(cells.reshape(rows, columns, *cells.shape[1:]), 1, 2)
-    out = cells.reshape(rows * (height + gap), columns * (width + gap), *channels)
-    return out[: len(out) - gap, : out.shape[1] - gap]
+    out = np.full(
+        (rows * (height + gap) - gap, columns * (width + gap) - gap, *channels), ground, dtype=np.uint8
+    )
+    for i, image in enumerate(images):
+        top, left = (i // columns) * (height + gap), (i % columns) * (width + gap)
+        out[top : top + height, left : left + width] = image
+    return out

@@ -25,7 +25,8 @@ _MEASURES = {
 
 
 def _measure_panels(
-    curves: Mapping[str, tuple[Array, Mapping[str, Array]]],
+    curves: Mapping[str, tuple[Array, SweepCurve | TradeCurve]],
+    measures: Sequence[str],
     *,
     of: str,
     axis: str,
@@ -35,16 +36,15 @@ def _measure_panels(
     mark: float | None = None,
 ) -> go.Figure:
     """A panel a measure, a line a curve: mean over its rows, with bars from the smallest to the largest."""
-    measures = list(next(iter(curves.values()))[1])
     columns = -(-len(measures) // rows)
     spacing: dict[str, Any] = {"horizontal_spacing": 0.07 if rows == 1 else 0.1}
     if rows > 1:
         spacing["vertical_spacing"] = 0.14
     fig = parts.panels([_MEASURES[m][0] for m in measures], rows=rows, height=height, x=axis, **spacing)
     look = parts.looks(curves, baselines)
-    for name, (x, values) in curves.items():
+    for name, (x, curve) in curves.items():
         for number, measure in enumerate(measures):
-            several = np.atleast_2d(np.asarray(values[measure], dtype=float))
+            several = np.atleast_2d(np.asarray(getattr(curve, measure), dtype=float))
             mean = several.mean(axis=0)
             ends = (several.min(axis=0), several.max(axis=0))
             bars = parts.error_bars(mean, *ends, width=1) if len(several) > 1 else None
@@ -81,7 +81,8 @@ def noise_curves(
     if not curves:
         return theme.empty("No curve is finished yet", height)
     fig = _measure_panels(
-        {c.title: (c.noise, {"error": c.error, "nll": c.nll, "ece": c.ece}) for c in curves},
+        {c.title: (c.noise, c) for c in curves},
+        ("error", "nll", "ece"),
         of="noise",
         axis="Noise σ²",
         height=height,
@@ -109,7 +110,8 @@ def trade_offs(curves: Sequence[TradeCurve]) -> go.Figure:
     if not any(len(curve.points) for curve in curves):
         return theme.empty("No fit is finished yet", 600)
     fig = _measure_panels(
-        {c.name: (c.points, {m: getattr(c, m) for m in _MEASURES}) for c in curves},
+        {c.name: (c.points, c) for c in curves},
+        tuple(_MEASURES),
         of="points",
         axis="Inducing points of each class",
         height=600,

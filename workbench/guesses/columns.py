@@ -49,18 +49,12 @@ def of_classes(
     """
     code = {_key(name): number for number, name in enumerate(classes)}
     mapped = {_key(name): _key(value) for name, value in (mapping or {}).items()}
-    codes = np.full(len(values), -1, dtype=np.int64)
-    strange: dict[str, int] = {}
-    for row, value in enumerate(values):
-        if is_empty(value):
-            continue
-        name = _key(value)
-        name = mapped.get(name, name)
-        if name in code:
-            codes[row] = code[name]
-        elif name:
-            strange[str(value).strip()] = strange.get(str(value).strip(), 0) + 1
-    listing = ", ".join(f"{name!r} ({count})" for name, count in sorted(strange.items(), key=_most)[:_SHOWN])
+    keys = ["" if is_empty(value) else _key(value) for value in values]
+    keys = [mapped.get(key, key) for key in keys]
+    codes = np.array([code.get(key, -1) for key in keys], dtype=np.int64)
+    names = (str(value).strip() for value, key in zip(values, keys, strict=True) if key and key not in code)
+    strange = dict(sorted(Counter(names).items(), key=_most))
+    listing = ", ".join(f"{name!r} ({count})" for name, count in list(strange.items())[:_SHOWN])
     more = ", ..." if len(strange) > _SHOWN else ""
     if not (codes >= 0).any():
         why = f"its values are {listing}{more}" if strange else "it is empty"
@@ -86,8 +80,7 @@ def of_classes(
         scores[has_guess] = np.log((1.0 - k) / max(C - 1, 1))[:, None]
         scores[has_guess, codes[has_guess]] = np.log(k)
     guess = Guess.of_scores(source, scores, has_guess, (*notes, *_missing(has_guess)))
-    unknown = tuple(name for name, _ in sorted(strange.items(), key=_most))
-    return replace(guess, unknown=unknown, scale="" if confidence is None else scale)
+    return replace(guess, unknown=tuple(strange), scale="" if confidence is None else scale)
 
 
 def unknown_names(values: Iterable[Any], classes: Sequence[str]) -> dict[str, int]:

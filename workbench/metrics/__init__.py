@@ -35,7 +35,6 @@ from workbench.metrics.comparison import (
     wilcoxon_p,
 )
 from workbench.metrics.scores import (
-    RocCurve,
     area_under_roc,
     balanced_error_rate,
     brier_score,
@@ -56,7 +55,6 @@ __all__ = [
     "PairedTest",
     "Ranking",
     "ReliabilityTable",
-    "RocCurve",
     "area_under_curve",
     "area_under_roc",
     "average_ranks",

@@ -5,6 +5,7 @@ same geometry). SciPy is imported by the functions that need it.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -132,8 +133,8 @@ class LabelsSaved(NamedTuple):
     n_both: int
     n_only_policy: int
     n_only_baseline: int
-    labels: float = float("nan")
-    n: int = 0
+    labels: float
+    n: int
 
     @property
     def n_arrived(self) -> int:
@@ -321,7 +322,7 @@ def paired_tests(
         if not np.isfinite(array).all():
             raise InputError(f"Seed {int((~np.isfinite(array)).argmax())} of {name!r} has no value.")
     if baseline is None:
-        pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+        pairs = list(combinations(names, 2))
     else:
         pairs = [(name, baseline) for name in names if name != baseline]
     counts = [paired_counts(arrays[a], arrays[b]) for a, b in pairs]

@@ -284,10 +284,6 @@ class Grid:
         """A measure averaged over some axes."""
         return self[measure].mean(axis=tuple(list(self.axes).index(name) for name in over))
 
-    def at(self, **where: Any) -> dict[str, Any]:
-        """The result of the one part at these values of the axes."""
-        return next(r for key, r in self if all(key[name] == value for name, value in where.items()))
-
     def __iter__(self) -> Iterator[tuple[dict[str, Any], Any]]:
         """Arguments and result of each part."""
         return iter(zip(self._keys, self._results, strict=True))

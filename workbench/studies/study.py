@@ -537,11 +537,10 @@ class StudySpec(RunSettings):
         if runs > MAX_RUNS:
             raise InputError(f"A comparison has at most {MAX_RUNS:,} runs; got {min(runs, 10**18):,}.")
         if "large-margin" in self.classifiers:
-            object.__setattr__(self, "options", with_choice("large-margin", self.options))
+            vars(self).update(options=with_choice("large-margin", self.options))
         check_guess(self.guess, self.initial)
-        object.__setattr__(self, "guess", tuple(self.guess))
-        for name in ("classifiers", "policies", "selector", "options"):
-            object.__setattr__(self, name, typed(getattr(self, name)))
+        names = ("classifiers", "policies", "selector", "options")
+        vars(self).update({name: typed(getattr(self, name)) for name in names}, guess=tuple(self.guess))
         self.runs()
 
     def runs(self) -> list[RunSpec]:
