@@ -18,7 +18,7 @@ BREAKS = re.compile(r"(?:\d|^|\}) %(?!%)")
 
 
 def said(path: Path) -> list[str]:
-    """What a file's code writes: literals of Python without docstrings, else its lines without comments."""
+    """Texts that a file's code writes: literals of Python without docstrings, else its lines without comments."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return [line for line in text.splitlines() if not line.strip().startswith(("//", "#", "*"))]
