@@ -96,7 +96,7 @@ def form() -> None:
                 return
             with refused():
                 spec = spec_of(source, classifier, policies, seeds, int(budget), batch)
-                study = comparison.start_with(spec, guesses, current.family_id(), workers=workers)
+                study = comparison.start(spec, current.family_id(), workers=workers, guesses=guesses)
                 current.show(comparison.PARAMETER, study)
                 st.rerun()
             return

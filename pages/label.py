@@ -252,15 +252,7 @@ def early_signs(session: Any) -> None:
     curves(signs, "early-signs", words, measure="Share")
 
 
-OPEN = "classes-open"
-GUESSES_OPEN = "guesses-open"
-
-
-def classes_closed() -> None:
-    st.session_state.pop(OPEN, None)
-
-
-@st.dialog("Classes", width="large", on_dismiss=classes_closed)
+@st.dialog("Classes", width="large", on_dismiss=instructing.close)
 def classes_dialog(session: Any) -> None:
     """Everything about the classes in one table."""
     from workbench.app.label import classes
@@ -311,7 +303,7 @@ def classes_dialog(session: Any) -> None:
         if problems:
             st.session_state["classes-problems"] = problems
             st.rerun(scope="fragment")
-        classes_closed()
+        instructing.close()
         st.rerun()
     if len(session.classes) > 2:
         with st.form("merge-class", border=True):
@@ -328,7 +320,7 @@ def classes_dialog(session: Any) -> None:
             st.caption("The first one disappears. Undo takes the merge back.")
 
 
-@st.dialog("Guesses", width="large", on_dismiss=lambda: st.session_state.pop(GUESSES_OPEN, None))
+@st.dialog("Guesses", width="large", on_dismiss=instructing.close)
 def guesses_dialog(session: Any) -> None:
     """Start of the model: its sources, how far each is trusted, and which are used."""
     from workbench.app.label import guessing
@@ -342,11 +334,14 @@ def instructions_dialog(session: Any) -> None:
     instructing.dialog(session)
 
 
+DIALOGS = {"classes": classes_dialog, "guesses": guesses_dialog, instructing.NAME: instructions_dialog}
+
+
 def changed(change: Any) -> None:
     """Change the classes and draw the page anew, or say why not."""
     with refused():
         change()
-        classes_closed()
+        instructing.close()
         st.rerun()
 
 
@@ -356,11 +351,11 @@ def tools(session: Any) -> None:
     if st.button("Classes", icon=":material/sell:", key="classes"):
         for name in ("classes-shown", "classes-editor", "classes-problems"):
             st.session_state.pop(name, None)
-        st.session_state[OPEN] = session.id
+        st.session_state[instructing.OPEN] = "classes", session.id
     if st.button("Write instructions", icon=":material/menu_book:", key="instructions"):
         instructing.begin(session)
     if st.button("Guesses", icon=":material/lightbulb:", key="guesses"):
-        st.session_state[GUESSES_OPEN] = session.id
+        st.session_state[instructing.OPEN] = "guesses", session.id
 
 
 def measured_on(pool: Any) -> int:
@@ -426,13 +421,10 @@ if several:
         help="All questions while the item stands there, or one question over all items: the one chosen at "
         "the side. A key turns from one to the other: see the card of keys.",
     )
-if st.session_state.get(GUESSES_OPEN) == session.id and st.session_state.get(OPEN) != session.id:
-    guesses_dialog(session)
-if st.session_state.get(instructing.OPEN) == session.id and st.session_state.get(OPEN) != session.id:
-    instructions_dialog(session)
-if st.session_state.get(OPEN) == session.id:
-    # the page is drawn anew when a fit ends; what is being typed here must not go with it
-    classes_dialog(session)
+# the page is drawn anew when a fit ends; what is being typed in a dialog must not go with it
+dialog, dialog_of = st.session_state.get(instructing.OPEN, ("", None))
+if dialog_of == session.id:
+    DIALOGS[dialog](session)
 if joining.is_name_wanted(session):
     joining.ask_for_name(session)
     frame.end()

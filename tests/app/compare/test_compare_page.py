@@ -202,7 +202,7 @@ def test_with_a_guess_and_without_stand_side_by_side(tokens: list[str], tmp_path
     spec = StudySpec(
         "app", (str(path),), ("logistic-regression",), POLICIES, seeds=1, budget=2, pool_options=options
     )
-    token = comparison.start_with(spec, ["names"])
+    token = comparison.start(spec, guesses=["names"])
     for one in comparison.all_of()[:2]:
         job = comparison.job_of(one.id)
         assert job is None or (job.wait(600) and job.status == "done"), job.error

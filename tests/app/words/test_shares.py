@@ -17,8 +17,8 @@ TEXTS = sorted(
 BREAKS = re.compile(r"(?:\d|^|\}) %(?!%)")
 
 
-def said(path: Path) -> list[str]:
-    """What a file's code writes: literals of Python without docstrings, else its lines without comments."""
+def texts_of(path: Path) -> list[str]:
+    """Texts that a file's code writes: literals of Python without docstrings, else lines without comments."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return [line for line in text.splitlines() if not line.strip().startswith(("//", "#", "*"))]
@@ -46,4 +46,4 @@ def said(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_line_ends_before_a_sign_of_per_cent(path: Path) -> None:
-    assert [text for text in said(path) if BREAKS.search(text)] == []
+    assert [text for text in texts_of(path) if BREAKS.search(text)] == []

@@ -23,7 +23,6 @@ from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
-    from workbench.studies.attacks import AttackSpec
 
 SUBJECTS = {"project": "This project's model", "fresh": "A model fitted for this"}
 CONTROL = "noise"
@@ -253,7 +252,7 @@ def begin(project: Session | None, pool: str, **named: Any) -> None:
     """Start an experiment and show it; further arguments are of `AttackSpec`.
 
     Raises:
-        InputError: a pool whose pixels cannot be moved, or a project without a model.
+        InputError: a pool whose pixels cannot be moved.
     """
     from workbench.studies.attacks import AttackSpec
 
@@ -275,34 +274,9 @@ def begin(project: Session | None, pool: str, **named: Any) -> None:
         project="" if project is None else str(project.project.name),
         **named,
     )
-    current.show(PARAMETER, start(spec, project, fresh))
-
-
-PARAMETER = "attack"
-KIND = "attack"
-_OF: dict[str, tuple[str | None, str]] = {}  # id -> the project that is attacked, and who started it
-
-
-def start(spec: AttackSpec, session: Session | None = None, fresh: Session | None = None) -> str:
-    """Start an experiment.
-
-    Args:
-        spec: what to attack, and how.
-        session: of the project whose published model is attacked as it is; None fits one for the purpose.
-        fresh: of the project on whose pool to fit it; None loads the spec's.
-
-    Returns:
-        Its id.
-
-    Raises:
-        InputError: the project has no model yet.
-    """
     token = secrets.token_hex(8)
-    _OF[token] = (None if session is None else session.id, login.key_of_page())
-    if session is not None and session.model is None:
-        raise InputError("This project has no model yet. Label some images first.")
-    of = session or fresh
-    arguments = (spec, "", None) if of is None else (spec, of.store.url, of.id)
+    _OF[token] = (None if project is None else project.id, login.key_of_page())
+    arguments = (spec, "", None) if opened is None else (spec, opened.store.url, opened.id)
 
     def work(job: Job) -> Any:
         countdown = Countdown(job)
@@ -310,15 +284,20 @@ def start(spec: AttackSpec, session: Session | None = None, fresh: Session | Non
             job,
             "attacked",
             *arguments,
-            session is None,
+            project is None,
             where=jobs.long_work,
             hear=lambda report: countdown(*report[:2]),
-            session=of,
+            session=opened,
         )
 
     job = manager().submit(token, KIND, work, title="Attack", lane="study", limit=7 * DAY)
     job.about = spec
-    return token
+    current.show(PARAMETER, token)
+
+
+PARAMETER = "attack"
+KIND = "attack"
+_OF: dict[str, tuple[str | None, str]] = {}  # id -> the project that is attacked, and who started it
 
 
 def job_of(token: str) -> Job | None:

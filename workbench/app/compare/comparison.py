@@ -64,33 +64,16 @@ def is_without(comparison: Comparison, other: Comparison) -> bool:
     return bool(comparison.spec.guess) and replace(comparison.spec, guess=()) == other.spec
 
 
-def start_with(
-    spec: StudySpec, guesses: Sequence[str], project: str | None = None, *, workers: int = 1
+def start(
+    spec: StudySpec, project: str | None = None, *, workers: int = 1, guesses: Sequence[str] = ()
 ) -> str:
-    """Start a comparison that begins with guesses, and the same runs without them; as `start` without any.
+    """Start a comparison; of one that begins with guesses the same runs without them as well.
 
     Args:
-        spec: its runs, which begin with no guess.
-        guesses: sources, as in `workbench.guesses.guess_of`.
-        project: as in `start`.
-        workers: as in `start`.
-
-    Returns:
-        The id of the one with the guesses.
-    """
-    if not guesses:
-        return start(spec, project, workers=workers)
-    start(spec, project, workers=workers)
-    return start(replace(spec, guess=tuple(guesses)), project, workers=workers)
-
-
-def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> str:
-    """Start a comparison.
-
-    Args:
-        spec: its runs; one pool and one classifier.
+        spec: its runs, which begin with no guess; one pool and one classifier.
         project: it is shown with.
         workers: processes; 1 runs beside the pages.
+        guesses: sources, as in `workbench.guesses.guess_of`.
 
     Returns:
         Its id.
@@ -103,7 +86,9 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     for policy in spec.policies:
         check_policy(policy, spec.classifiers[0])
     trust_typed(spec.classifiers, spec.policies, spec.options)
-
+    if guesses:
+        start(spec, project, workers=workers)
+        spec = replace(spec, guess=tuple(guesses))
     study = Store.open().runs.save_study(
         secrets.token_hex(4),
         spec.to_json(),

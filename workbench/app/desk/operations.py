@@ -193,7 +193,7 @@ class DeskRequest(Document):
 
 
 def shaped(schema: type[M], document: Mapping[str, Any], of: str = "") -> M:
-    """What a browser sent, as its schema has it.
+    """A document that a browser sent, as its schema has it.
 
     Args:
         schema: each of its fields says in words what it takes.

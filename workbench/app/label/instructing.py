@@ -17,7 +17,9 @@ from workbench.sessions.instruction_texts import MOST_PICTURES, as_kept
 from workbench.sessions.people import labelled_here
 from workbench.store import Instructions
 
-OPEN = "instructions-open"
+OPEN = "label-dialog"
+"""State: name of the dialog of the Label page that is open, and the session it is of."""
+NAME = "instructions"
 _DRAFT, _TEXT, _PROBLEM = "instructions-draft", "instructions-text", "instructions-problem"
 _UPLOAD, _FILE = "instructions-upload", "instructions-file"
 _HIGH = 380  # pixels of the text and of what it will look like
@@ -34,7 +36,7 @@ _EXAMPLE = """## What to look for
 
 def begin(session: Session) -> None:
     """Open the editor, with what was begun before and not saved."""
-    st.session_state[OPEN] = session.id
+    st.session_state[OPEN] = NAME, session.id
     st.session_state.pop(_TEXT, None)
     draft = st.session_state.get(_DRAFT)
     if draft is None or draft["project"] != session.id:
@@ -42,7 +44,7 @@ def begin(session: Session) -> None:
 
 
 def close() -> None:
-    """The editor was closed; what was typed is kept until the next time."""
+    """The dialog of the Label page was closed; what was typed as instructions is kept until the next time."""
     st.session_state.pop(OPEN, None)
 
 
@@ -64,7 +66,7 @@ def dialog(session: Session) -> None:
     Args:
         session: of the person who writes.
     """
-    if st.session_state.get(OPEN) != session.id:
+    if st.session_state.get(OPEN) != (NAME, session.id):
         st.rerun()  # it was saved: the page is drawn anew, without the dialog
     draft = st.session_state[_DRAFT]
     versions = session.state.instructions
