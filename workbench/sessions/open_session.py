@@ -175,8 +175,13 @@ class OpenSession:
 
     @property
     def question_name(self) -> str:
-        """Name of the question that this session is of."""
-        return next(q.question for q in self._family.listed() if q.id == self.id)
+        """Name of the question that this session is of.
+
+        Raises:
+            InputError: the project was deleted.
+        """
+        names = (summary.question for summary in self._family.listed() if summary.id == self.id)
+        return next(names, None) or self.store.project(self.id).question
 
     def question(self, name: str) -> Self:
         """The session of a question of this project: its own answers, model, rounds and figures.

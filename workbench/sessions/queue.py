@@ -36,14 +36,16 @@ class Queue(Part):
         """The same of some questions alone; see `items`."""
         if k < 1:
             raise InputError(f"At least one item must be asked for; got k={k}.")
+        # as they are called now: somebody may rename one until its asks are recorded
+        names = [session.question_name for session in sessions]
         states = [session.state for session in sessions]
         prepared = [session._prepare(state) for session, state in zip(sessions, states, strict=True)]
         moment = time.time()
 
         def planned(*, new: bool) -> list[ItemAsk]:
             candidates = [
-                Candidate(session.question_name, session._questions, session.state if new else state, fit)
-                for session, state, fit in zip(sessions, states, prepared, strict=True)
+                Candidate(name, session._questions, session.state if new else state, fit)
+                for name, session, state, fit in zip(names, sessions, states, prepared, strict=True)
             ]
             return plan(candidates, self._session.annotator, k, moment, new=new)
 
@@ -54,8 +56,7 @@ class Queue(Part):
         with self._session._project.log.together():
             asks = planned(new=True)
             leased: dict[str, dict[int, Ask]] = {}
-            for session in sessions:
-                name = session.question_name
+            for name, session in zip(names, sessions, strict=True):
                 own_asks = [item.asks[name] for item in asks if name in item.asks]
                 with session._project.recording() as transaction:
                     own_asks = session._answers.lease(transaction, own_asks, moment, lease)

@@ -274,8 +274,7 @@ class Session(OpenSession):
         Returns:
             At most k asks, recorded; fewer, or none, when little is left.
         """
-        name = self.question_name
-        return [item.asks[name] for item in self.queue.of([self], k, lease)]
+        return [ask for item in self.queue.of([self], k, lease) for ask in item.asks.values()]
 
     def tell(
         self,
