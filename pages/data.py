@@ -363,7 +363,11 @@ def which_project() -> None:
 
 
 def source_of(record: Any) -> str:
-    name = str(record.pool["name"])
+    return name_of(record.pool["name"])
+
+
+def name_of(source: object) -> str:
+    name = str(source)
     return POOLS[name].title if name in POOLS else name.replace("\\", "/").rpartition("/")[2]
 
 
@@ -467,8 +471,9 @@ def known_sets() -> None:
 
 
 def learning() -> None:
-    """A known set whose features are made before its project starts."""
-    st.header(verbatim(st.session_state[forms.WAITING][1].name))
+    """A start whose features are learnt before its project is there."""
+    source, settings, *_ = st.session_state[forms.WAITING]
+    st.header(verbatim(settings.name or name_of(source).rpartition(":")[2].replace("_", " ")))
     if not forms.start_learnt():
         st.button("Choose something else", key="leave-known", type="tertiary", on_click=upload.leave)
 

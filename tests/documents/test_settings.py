@@ -60,7 +60,7 @@ st.text(repr(forms.settings("x", "y", "table", 3).made_up))
 """
 test = AppTest.from_string(page, default_timeout=60).run()
 assert not test.exception and test.text[0].value == "0.5"
-(field,) = [field for field in test.number_input if field.label == "Made up, %"]
+(field,) = [field for field in test.number_input if field.label == "Made up,\u00a0%"]
 assert field.help == "Share of a setting that is new."
 assert field.set_value(10).run().text[0].value == "0.1"
 '''

@@ -258,13 +258,14 @@ def test_names_of_rows_of_pandas_are_ids_and_other_numbers_are_told_of(way: str)
     assert way == "frame" or any("index of the rows is left out" in note for note in pool.notes)
 
 
-def test_pictures_are_found_without_their_endings(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [str, Path])
+def test_pictures_are_found_without_their_endings(kind: type, tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     for i in range(6):
         (tmp_path / "train" / f"p{i}.png").write_bytes(_png(20 * i))
     (tmp_path / "t.csv").write_text("id,label\n" + "".join(f"p{i},{'ab'[i % 2]}\n" for i in range(6)))
     uses = {"id": "picture", "label": "class"}
-    pool = load_pool(tmp_path / "t.csv", columns=uses, folder=str(tmp_path / "train"))
+    pool = load_pool(tmp_path / "t.csv", columns=uses, folder=kind(tmp_path / "train"))
     assert [int(pool.items.show(i).image[0, 0]) for i in range(6)] == [0, 20, 40, 60, 80, 100]
 
 

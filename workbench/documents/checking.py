@@ -7,6 +7,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, partial
 from inspect import Parameter, cleandoc, signature
+from pathlib import PurePath
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
@@ -90,7 +91,11 @@ def check_plain_options(target: Callable[..., Any], options: Mapping[str, Any], 
         InputError: such a value; says which kind it should be.
     """
     schema = _plain_model_of(target)
-    values = {name: value for name, value in options.items() if name in schema.model_fields}
+    values = {
+        name: str(value) if isinstance(value, PurePath) else value  # the place of a file may be either
+        for name, value in options.items()
+        if name in schema.model_fields
+    }
     checked(schema, plain(values), what, wrong="cannot be read so", part="setting")
 
 

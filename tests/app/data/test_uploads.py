@@ -9,11 +9,12 @@ from streamlit.testing.v1 import AppTest
 from tests.app.pages import application, open_page, place, texts
 from workbench.app.access import current, uploads
 from workbench.app.compare import comparison, comparison_sources
-from workbench.app.data import column_uses, upload
+from workbench.app.data import column_uses, forms, upload
 from workbench.app.data.column_uses import uses_of_rows
 from workbench.app.data.forms import class_names
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import background_files
+from workbench.documents.projects import ProjectSettings
 from workbench.errors import InputError
 from workbench.pools import inspect_table
 from workbench.pools.features.pieces import PiecesFeatureMap
@@ -553,3 +554,19 @@ def test_what_was_typed_outlives_a_table_that_is_read_for_long(
     # the browser has forgotten what it did not draw: it is told
     told = test.text_area(key="own-further-typed").proto
     assert told.set_value and told.value == "urgent"
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "title"),
+    [("images:small_set", None, "small set"), ("/here/more", None, "more"), ("iris", "Mine", "Mine")],
+)
+def test_what_waits_for_its_features_is_called_as_its_data_where_it_has_no_name(
+    source: str, name: str | None, title: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forms, "start_learnt", lambda: False)
+    test = open_page("data")
+    test.session_state[forms.WAITING] = source, ProjectSettings(name=name), {}, {}
+    test.run()
+    assert not test.exception, test.exception
+    assert test.header[0].value == title
+    assert test.button(key="leave-known")

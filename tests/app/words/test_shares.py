@@ -13,8 +13,8 @@ TEXTS = sorted(
     for path in folder.rglob("*")
     if path.suffix in (".py", ".js", ".toml", ".html")
 )
-# behind a number, or behind what is written in its place
-BREAKS = re.compile(r"(?:\d|^|\}) %(?!%)")
+# behind a number, behind what is written in its place, or behind what a field asks for
+BREAKS = re.compile(r"(?:\d|^|\}|,) %(?!%)")
 
 
 def texts_of(path: Path) -> list[str]:

@@ -204,7 +204,7 @@ def _number(place: Any, key: str, setting: FieldInfo, **more: Any) -> float:
         return int(value)
     most = 100 if limit_of(setting, "lt") is None else 99
     percent = round(100 * setting.default)
-    return place.number_input(f"{title}, %", 0, most, percent, 5, key=key, width=size, **more) / 100
+    return place.number_input(f"{title},\u00a0%", 0, most, percent, 5, key=key, width=size, **more) / 100
 
 
 # --------------------------------------------------------------------------- its pool

@@ -70,11 +70,14 @@ IdOrNone = Annotated[
 ]
 # JSON's true is no number, and 7.0, "7" or -5 is no item of a page's
 Number = Annotated[int, Field(ge=0, lt=2**53, description="a whole number, 0 or more")]
+Version = Annotated[Item, Field(description="a version of the instructions: a whole number, 0 or more")]
 Milliseconds = Annotated[float | None, Field(ge=0, lt=2**53, description="milliseconds: a number, 0 or more")]
 ClassName = Annotated[
     str,
     AfterValidator(_is_whole),
-    Field(max_length=_LONGEST, description=f"the name of a class: a text of up to {_LONGEST:,} characters"),
+    Field(
+        max_length=_LONGEST, description=f"the name of a class: a text of up to {_LONGEST:,} whole characters"
+    ),
 ]
 Answers = Annotated[
     dict[ClassName, ClassName | None],
@@ -120,7 +123,7 @@ _KINDS = {
             "rejected": _list(Id, MOST_IN_GRID, "ids"),
             "question": ClassName,
         },
-        "read": {"version": Item},
+        "read": {"version": Version},
         "example": {"item": Number, "class": ClassName, "on": Switch},
         "undo": {"target": IdOrNone},
         "redo": {"target": IdOrNone},
@@ -192,7 +195,7 @@ class DeskRequest(Document):
     item: Number = -1
 
 
-def shaped(schema: type[M], document: Mapping[str, Any], of: str = "") -> M:
+def shaped(schema: type[M], document: Mapping[str, Any], of: str = " of a request") -> M:
     """A document that a browser sent, as its schema has it.
 
     Args:
@@ -207,6 +210,9 @@ def shaped(schema: type[M], document: Mapping[str, Any], of: str = "") -> M:
         return schema.model_validate(document)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False)[0]
+    if not problem["loc"]:  # the name of a field has half of a character
+        name = next(name for name in document if valid_text(name) != name)
+        raise InputError(f"The field {_shown(name)} is none{of}.")
     name = str(problem["loc"][0])
     if problem["type"] == "missing":
         raise InputError(f"The field {name}{of} is missing.")

@@ -118,9 +118,9 @@ def start(session: Session) -> None:
             key="finish-about",
             help=explain("bounds of classes"),
         )
-        error = _percent("Allowed error, %", (0.5, 20.0, 5.0, 0.5), "finish-error", "allowed error")
+        error = _percent("Allowed error,\u00a0%", (0.5, 20.0, 5.0, 0.5), "finish-error", "allowed error")
         confidence = _percent(
-            "Confidence, %", (80.0, 99.0, 95.0, 1.0), "finish-confidence", "confidence of a certificate"
+            "Confidence,\u00a0%", (80.0, 99.0, 95.0, 1.0), "finish-confidence", "confidence of a certificate"
         )
         is_dear, place = census(session, n, error, confidence), st.container()
         job = forecast_of_tab(session, of, error, confidence)

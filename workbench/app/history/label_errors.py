@@ -98,7 +98,7 @@ def find_issues(sessions: Mapping[str, Session], models: Mapping[str, FittedMode
         n, pairs = computed(_disagreeing, question, model, job, at=question.state.last_event)
         report.n_labels += n
         report.issues += [LabelIssue(name, row, opinion) for row, opinion in pairs]
-    report.issues.sort(key=lambda question: (not question.said.wrong, question.said.right))
+    report.issues.sort(key=lambda issue: (not issue.said.wrong, issue.said.right))
     return report
 
 
