@@ -34,7 +34,6 @@ from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import ArrayOracle, RunSpec, labelled_at
 from workbench.sessions.insight import run_model
-from workbench.sessions.rounds import METRICS
 from workbench.store import Store
 from workbench.studies import RunResult, run
 
@@ -69,7 +68,9 @@ def test_a_bundle_holds_what_it_should(folder: Path, pool: Pool, result: RunResu
     assert RunSpec.from_json(document["spec"]) == SPEC
     with (folder / "rounds.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["round", "n_labelled", *METRICS, "program"]
+    # other columns are another format: what an earlier version wrote is no damaged bundle
+    measures = ["error", "nll", "brier", "ece", "balanced_error", "macro_f1"]
+    assert (document["format"], list(rows[0])) == (4, ["round", "n_labelled", *measures, "program"])
     # every digit is there: the text is the number
     assert [float(row["nll"]) for row in rows] == [r.nll for r in result.rounds]
     with (folder / "events.csv").open() as file:
@@ -262,15 +263,15 @@ def test_a_damaged_unfinished_run_says_so(tmp_path: Path, pool: Pool, result: Ru
 def test_a_folder_without_a_bundle(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file"):
         read_bundle(tmp_path)
-    (tmp_path / "run.json").write_text('{"format": 3, "kind": "project"}')
+    (tmp_path / "run.json").write_text('{"format": 4, "kind": "project"}')
     with pytest.raises(InputError, match="no checksums"):
         read_bundle(tmp_path)
     earlier = tmp_path / "run.json"
-    earlier.write_text('{"format": 2, "kind": "project", "begun": "in another shape"}')
-    with pytest.raises(InputError, match=r"of another version of Workbench: it has format 2.*left as it is"):
+    earlier.write_text('{"format": 3, "kind": "project", "begun": "in another shape"}')
+    with pytest.raises(InputError, match=r"of another version of Workbench: it has format 3.*left as it is"):
         read_bundle(tmp_path)
-    assert earlier.read_text() == '{"format": 2, "kind": "project", "begun": "in another shape"}'
-    (tmp_path / "run.json").write_text(json_text(sealed({"format": 3, "kind": "project"}, tmp_path, ())))
+    assert earlier.read_text() == '{"format": 3, "kind": "project", "begun": "in another shape"}'
+    (tmp_path / "run.json").write_text(json_text(sealed({"format": 4, "kind": "project"}, tmp_path, ())))
     with pytest.raises(InputError, match="bundle of a run"):
         read_bundle(tmp_path)
 

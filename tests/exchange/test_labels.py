@@ -224,6 +224,12 @@ def test_an_empty_project_exports_an_empty_table(start: Callable[..., Session]) 
         ("csv", b"a,b\n1,2\n", r"has the columns id \(or item\) and label; this one has a, b"),
         ("csv", b"id,label\n1,a\n1,b\n", "two labels: 'a' and 'b'"),
         ("csv", b"id,label,annotator\n1,a,ann\n1,b,ann\n", "two labels: 'a' and 'b'"),
+        ("csv", b"id,label,annotator\n1,a,ann\n1,b,bob\n2,None,ann\n", "Row 3 .* label 'None', and no class"),
+        (
+            "csv",
+            b"item,label,annotator,annotation_id\n1,a,ann,1\n1,b,bob,2\n2,None,ann,3\n",
+            "label 'None', and no class",
+        ),
         ("csv", b"id,label\n1,a\n999,b\nx,c\n", "has no item 999, x. Nothing was imported"),
         ("csv", b"item,label\n-1,a\n", "has no item -1"),
         ("csv", b"id,label\n1\n", "line 2 has 1 cell; the header has 2"),
@@ -597,6 +603,11 @@ def test_a_column_that_was_left_empty_for_the_labels_is_read_when_it_is_filled()
             b'[{"item": 0, "label": "b", "WorkerId": "w1"}, {"item": 0, "label": "c", "WorkerId": "w2"}, '
             b'{"item": 1, "label": "b", "WorkerId": "w1"}, {"item": 1, "label": "c", "WorkerId": "w1"}]',
             [FileVote(0, "b", "w1"), FileVote(0, "c", "w2"), FileVote(1, "c", "w1")],
+        ),
+        (
+            "jsonl",
+            b'[{"item": 0, "label": "b", "annotator": 0}, {"item": 0, "label": "c", "annotator": 1}]',
+            [FileVote(0, "b", "0"), FileVote(0, "c", "1")],
         ),
         # who labelled alone is the file
         ("csv", b"item,label,annotator\n0,b,ann\n1,c,bob\n", [(0, "b"), (1, "c")]),

@@ -236,7 +236,7 @@ def test_a_zip_writes_nothing_outside_of_its_folder(
 ) -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("run.json", '{"format": 3, "kind": "project"}')
+        archive.writestr("run.json", '{"format": 4, "kind": "project"}')
         archive.writestr(name, "x")
     with pytest.raises(InputError):
         open_bundle(stream.getvalue(), store=stores[1])

@@ -506,3 +506,10 @@ def test_every_fit_of_a_run_is_scaled_by_the_pool(classifier: str) -> None:
         assert state is not None
         shifts.append(state["geometry.shift"])
     assert all(np.array_equal(shifts[0], shift) for shift in shifts)
+
+
+def test_questions_are_members_of_sets_and_keys(start: Start) -> None:
+    session = start()
+    asks = session.ask(3)
+    answers = dict.fromkeys(asks, session.classes[0])
+    assert len(answers) == 3 and {*session.ask(3)} == {*asks}

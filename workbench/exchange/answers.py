@@ -157,7 +157,7 @@ def _by(row: Mapping[str, Any]) -> By | None:
 def by_whom(row: Mapping[str, Any], *persons: str) -> By | None:
     """Origin of a row by the first of some columns that names a person; None where none does."""
     person, time = (
-        next((plain_text(row[name]).strip() for name in names if row.get(name)), "")
+        next(filter(None, (plain_text(row.get(name)).strip() for name in names)), "")  # a number may be 0
         for names in (persons, ("_timestamp", "created_at", "updated_at"))
     )
     person = _SESSION.sub("", person)

@@ -55,7 +55,7 @@ from workbench.store.project_state import ProjectState
 from workbench.versions import LIBRARIES, THREADS, version_of
 from workbench.writing import alone_in, sweep, sync_folder, write_whole
 
-FORMAT = 3
+FORMAT = 4
 _PARTIAL = ".partial"
 MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 _TABLES = ("rounds.csv", "events.csv")

@@ -326,7 +326,8 @@ class LabelsOfFile:
         else:
             for item, key, _, choice in self._rows:
                 self._label(item, key, choice.label)
-        if self._mark is not None and not {*self._known.values()}.issuperset(self._labels.values()):
+        names = {*self._labels.values(), *(c.label for choices in self._choices.values() for c in choices)}
+        if self._mark is not None and not names <= {*self._known.values()}:
             raise InputError(
                 f"{self._mark[0]} has the label {cut(self._mark[1])}, and no class is called so. Where it "
                 "means that there is no label, leave the cell empty; where it is a class, add it to the "

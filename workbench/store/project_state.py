@@ -123,7 +123,7 @@ class Ask:
     item: int
     role: str
     expires: float = 0.0
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
     annotator: str = ""
     event: int = 0
     answered: bool = False
