@@ -34,7 +34,7 @@ _MAPPED = 32 << 20  # bytes of features from which on they stay on disk and are 
 _BLOCK = 1 << 20
 _FLUSH = 1.0  # seconds of work that a stop may cost
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError)
-"""What reading a file of the cache raises that is not there, damaged, or of another version."""
+"""Errors of reading a file that is not there, damaged, or of another version."""
 _SAVED: ContextVar[Mapping[str, Any] | None] = ContextVar("saved map", default=None)
 
 
