@@ -400,18 +400,10 @@ def test_labels_and_pictures_are_looked_for_beside_their_table_alone(tmp_path: P
 
 
 def test_a_saved_feature_map_opens_no_network_that_it_names(outside: Path) -> None:
-    vectors = {"kind": "vectors", "source": "x", "axes": None}
-    from workbench.arrays import pack
+    from workbench.pools.features.vectors import EncoderFeatureMap, VectorFeatureMap
 
-    vectors["mean"] = pack(np.zeros(3, np.float32))
-    document = {
-        "kind": "encoder",
-        "encoder": str(outside / "net.onnx"),
-        "items": "image",
-        "column": "",
-        "weights": "",
-        "vectors": vectors,
-    }
+    vectors = VectorFeatureMap("x", np.zeros(3, np.float32))
+    document = EncoderFeatureMap(str(outside / "net.onnx"), "image", "", vectors).to_json()
     refused(
         lambda: feature_map_from_json(document).transform([np.zeros((8, 8))]), outside, "may name no other"
     )

@@ -54,9 +54,9 @@ def checked(
         InputError: another shape; says which field, and what stands there.
     """
     try:
-        model: D = _adapter(schema).validate_python(document)
+        model: D = adapter(schema).validate_python(document)
     except (ValidationError, RecursionError) as error:
-        raise InputError(f"{what} {wrong}: {_said(error, schema, part)}. {advice}".rstrip()) from error
+        raise InputError(f"{what} {wrong}: {said(error, schema, part)}. {advice}".rstrip()) from error
     return model
 
 
@@ -135,12 +135,18 @@ def _model_of(schema: type) -> type[BaseModel]:
     return create_model(schema.__name__, __base__=Closed, **kinds)
 
 
-@cache
-def _adapter(schema: type[BaseModel]) -> TypeAdapter[Any]:
-    return TypeAdapter(schema)
+adapter: Callable[[type], TypeAdapter[Any]] = cache(TypeAdapter)
+"""The adapter of a schema or a dataclass, made once."""
 
 
-def _said(error: ValidationError | RecursionError, schema: type[BaseModel], part: str) -> str:
+def said(error: ValidationError | RecursionError, schema: type[BaseModel], part: str = "field") -> str:
+    """The first fault of a document in words.
+
+    Args:
+        error: that its schema raised.
+        schema: whose fields are named where there is no such field.
+        part: what fields are called.
+    """
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     first = error.errors(include_url=False, include_context=False)[0]

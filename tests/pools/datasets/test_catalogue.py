@@ -1,4 +1,5 @@
 import csv
+import gzip
 import sys
 import types
 
@@ -87,6 +88,18 @@ def write_pmlb(folder, name):
     (folder / name).mkdir(parents=True)
     frame = pd.DataFrame({"a": [1.0, 2, 3, 4], "b": [0, 1, 0, 1], "target": [1, 2, 2, 1]})
     frame.to_csv(folder / name / f"{name}.tsv.gz", sep="\t", index=False)
+
+
+@pytest.mark.parametrize("line", ["1\t2\t1\t5", "1\t2", "1"], ids=["longer", "shorter", "cut short"])
+def test_a_file_of_a_known_set_has_as_many_cells_in_each_line_as_names(empty_folder, line):
+    write_pmlb(empty_folder / "pmlb", "letter")
+    table = empty_folder / "pmlb" / "letter" / "letter.tsv.gz"
+    lines = gzip.decompress(table.read_bytes()).decode().splitlines()
+    every = [lines[0], *(f"{text}\t5" for text in lines[1:])]
+    for damaged in ([*lines, line], *([every] if line.endswith("5") else [])):
+        table.write_bytes(gzip.compress("\n".join(damaged).encode()))
+        with pytest.raises(InputError, match=r"letter.tsv.gz .*Remove it, and get it again\."):
+            load_pool("pmlb:letter")
 
 
 def test_pmlb_goes_through_its_package_into_the_cache(empty_folder, monkeypatch):

@@ -93,6 +93,24 @@ def test_what_was_put_down_of_something_else_or_is_damaged_is_made_again(kept):
     assert nowhere.rows("rows", 2, make, 2, "Rows").shape == (2, 3)
 
 
+def test_files_without_a_byte_as_after_a_power_cut_are_made_again(kept):
+    pool = image_pool("bars", bars(60), None, (), features="shapes")
+    files = sorted(kept.glob("*/*.npy"))
+    assert [file.name for file in files] == ["features.npy", "map.npy", "words.npy"]
+    for file in files:
+        file.write_bytes(b"")
+        with saved_map(json.loads(json.dumps(pool.feature_map.to_json()))):
+            again = image_pool("bars", bars(60), None, (), features="shapes")
+        np.testing.assert_array_equal(again.features, pool.features)
+    work = WorkCache(kept / "work.part")
+    work.once("parts", lambda: {"a": np.ones(2)})
+    work.rows("rows", 2, lambda a, b: np.ones((b - a, 3)), 2, "Rows")
+    for file in (kept / "work.part").rglob("*.npy"):
+        file.write_bytes(b"")
+    assert work.once("parts", lambda: {"a": np.zeros(2)})["a"].tolist() == [0, 0]
+    assert not work.rows("rows", 2, lambda a, b: np.zeros((b - a, 3)), 2, "Rows").any()
+
+
 def texts(n):
     return "question\n" + "\n".join(
         f"my {w} number {i} is late" for i, w in zip(range(n), ["card", "phone"] * n, strict=False)

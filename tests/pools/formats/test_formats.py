@@ -287,5 +287,16 @@ def test_damaged_feature_maps_are_refused_when_they_are_opened():
         },
         {**table, "recipe": {"a": 1}},
     ):
-        with pytest.raises(InputError, match="damaged"):
+        with pytest.raises(InputError, match="damaged") as refusal:
             feature_map_from_json(damaged)
+        assert "validation" not in str(refusal.value) and "pydantic" not in str(refusal.value)
+    numbers = NumberMap(("a",)).to_json()
+    pixels = {name: value for name, value in sound["pixels"].items() if name != "white"}
+    for said, other in {
+        "it lacks 'factor'": {"kind": "numbers", "names": ["a"]},
+        "it has the field 'shift', which this version does not know": {**numbers, "shift": 2.0},
+        "it lacks 'white'": {**sound, "pixels": pixels},
+        "'factor' is nan: input should be a finite number": {**numbers, "factor": float("nan")},
+    }.items():
+        with pytest.raises(InputError, match=f"damaged.*{said}"):
+            feature_map_from_json(other)

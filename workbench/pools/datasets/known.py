@@ -305,6 +305,8 @@ def _numeric_file(path: Path, name: str, label: str, entry: CatalogueEntry | Non
         frame = pd.read_csv(path, sep="\t", float_precision="round_trip")
     if "target" not in frame:
         raise InputError(f"{path} has no column 'target'; it is not a file of this kind.")
+    if not isinstance(frame.index, pd.RangeIndex) or frame["target"].isna().any():
+        raise InputError(f"{path} has lines of more or fewer cells than names. Remove it, and get it again.")
     y = frame.pop("target").to_numpy()
     for column in frame.select_dtypes(exclude=["number", "bool"]):
         raise InputError(f"{path}, column {column!r} is not all numbers.")

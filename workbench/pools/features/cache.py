@@ -33,6 +33,8 @@ MAX_BYTES = 2 << 30
 _MAPPED = 32 << 20  # bytes of features from which on they stay on disk and are read where they are looked at
 _BLOCK = 1 << 20
 _FLUSH = 1.0  # seconds of work that a stop may cost
+_UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError)
+"""Errors of reading a file that is not there, damaged, or of another version."""
 _SAVED: ContextVar[Mapping[str, Any] | None] = ContextVar("saved map", default=None)
 
 
@@ -99,7 +101,7 @@ class WorkCache:
             if Path(file).name != file:
                 return None, 0
             values = np.load(self._place / file, mmap_mode="r+", allow_pickle=False)
-        except (OSError, ValueError, TypeError, KeyError):
+        except _UNREADABLE:
             return None, 0
         sound = values.ndim == 2 and len(values) == n and 0 <= n_done <= n and values.dtype == np.float32
         return (values, n_done) if sound else (None, 0)
@@ -284,7 +286,7 @@ def _arrays_in(place: Path) -> dict[str, Array] | None:
         names = json.loads((place / "names.json").read_text(encoding="utf-8"))
         arrays = {str(name): _loaded(place / f"{name}.npy") for name in names}
         os.utime(place)
-    except (OSError, ValueError, TypeError):
+    except _UNREADABLE:
         return None
     return arrays
 
@@ -337,7 +339,7 @@ def _met(kind: str, name: str) -> Iterator[tuple[Path, Array]]:
         try:
             if _digest(np.load(place / "map.npy", allow_pickle=False)) == name:
                 yield place, np.load(place / "words.npy", allow_pickle=False)
-        except (OSError, ValueError):  # not finished, or damaged
+        except _UNREADABLE:
             continue
 
 
@@ -385,7 +387,7 @@ def _read(place: Path, n: int) -> tuple[FeatureMap, Array] | None:
     arrays = _arrays_in(place) or {}
     try:
         feature_map, features = _map_in(arrays["map"]), arrays["features"]
-    except (KeyError, ValueError):
+    except _UNREADABLE:
         return None
     is_whole = features.shape == (n, len(feature_map.columns)) and features.dtype == np.float32
     return (feature_map, features) if is_whole and _finite(features) else None
