@@ -333,3 +333,10 @@ def test_a_pool_of_photos_takes_one_above_the_limit_of_images(monkeypatch: pytes
     assert len(pool) == 6 and pool.items.show(0).image.size <= 3 * 10_000
     small = load_pool(files, file_name="p.zip", resize=8, max_pixels=10_000)
     assert len(small) == 5 and any("the limit is 10,000 pixels an image" in note for note in small.notes)
+
+
+@pytest.mark.parametrize("mode", ["blue", ""])
+def test_another_mode_is_refused_with_those_there_are(mode):
+    content = zipped({f"{i}.png": png(np.full((4, 4), i, np.uint8)) for i in range(3)})
+    with pytest.raises(InputError, match=rf"^mode='{mode}' is not one of 'grey', 'colour'\.$"):
+        load_pool(content, file_name="a.zip", mode=mode)

@@ -79,7 +79,7 @@ def load(
     Raises:
         InputError: what is wrong, with the file's name, and what to do.
     """
-    check_choice("mode", mode, (None, "grey", "colour"))
+    check_choice("mode", "grey" if mode is None else mode, ("grey", "colour"))
     check_choice("corrupt", corrupt, ("error", "drop"))
     size = _wanted_size(resize)
     features = features or ("pixels" if size or mode else "shapes")

@@ -79,7 +79,7 @@ class Examination:
         what = (
             f"the answers in {listed(answers)} can be taken over as questions"
             if answers
-            else ("its labels are taken over")
+            else "its labels are taken over"
         )
         self.frame, self.known = without_provenance(self.frame, set(self.options.columns))
         self.names = list(self.frame.columns)
