@@ -54,17 +54,17 @@ os.environ["WORKBENCH_HOME"] = tempfile.mkdtemp(prefix="workbench-home-")
 BROWSER = Path(__file__).resolve().parent / "browser"
 # two halves of about equal length; whatever is new falls into the second
 DESK = (
-    *(
-        "adversarial",
-        "big_pool",
-        "comparing",
-        "finishing",
-        "grid_and_classes",
-        "images",
-        "labelling",
-        "log_in",
-    ),
-    *("names", "palette", "proxy"),
+    "adversarial",
+    "big_pool",
+    "comparing",
+    "finishing",
+    "grid_and_classes",
+    "images",
+    "labelling",
+    "log_in",
+    "names",
+    "palette",
+    "proxy",
 )
 SHARING = {
     "desk": tuple(f"tests/browser/test_{name}.py" for name in DESK),
