@@ -38,7 +38,8 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event == "subprocess.Popen" and list(arguments[1])[:3] == _READER:
         return  # our own reader of spreadsheets, a process of limited memory
-    if (kept := os.environ.get("WORKBENCH_FEATURES")) and str(arguments[0]).startswith(kept):
+    kept = os.environ.get("WORKBENCH_FEATURES")
+    if kept and arguments and str(arguments[0]).startswith(kept):
         return  # features that are kept for the next time, in a folder of the trial's
     if event in ("os.remove", "os.rmdir") and arguments[1] != -1:
         return  # within a folder of which shutil.rmtree was told

@@ -1,5 +1,6 @@
 """The trials of docs/reliability.md, shortened: what fails here fails there."""
 
+import sys
 import threading
 from pathlib import Path
 from types import ModuleType
@@ -9,6 +10,7 @@ import pytest
 from benchmarks.driving import own_home
 from benchmarks.trials import Row, added, damaged, fits, operations, postgresql, runs, studies, tables
 from benchmarks.trials.__main__ import main
+from benchmarks.trials._watch import watched
 from tests.databases import needs_server
 from workbench.app.serving.jobs import Job, manager
 from workbench.writing import workbench_home
@@ -71,6 +73,13 @@ def test_what_a_page_started_has_ended_when_its_home_goes(tmp_path: Path) -> Non
         assert running.wait(60)
     assert not job.active
     assert (tmp_path / "last").exists(), "it wrote somewhere else"
+
+
+def test_an_event_without_arguments_is_no_fault_of_what_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_FEATURES", "features")
+    with watched() as noted:
+        sys._current_frames()  # of any thread
+    assert noted == []
 
 
 def test_parts_add_up_and_are_not_run_twice(
