@@ -216,7 +216,7 @@ def documents(whole: Path) -> list[str]:
     first = min((n for n in found if n.startswith("study/runs/")), default="").split("/")[:3]
     found = [n for n in found if not n.startswith("study/runs/") or n.split("/")[:3] == first]
     unread = ("project/rounds.csv", "project/events.csv", "project/model/")
-    return [name for name in found if not name.startswith((*unread, "study/comparison", "study/measures"))]
+    return [name for name in found if not name.startswith((*unread, "study/comparison"))]
 
 
 def run(count: int = 1_000, seed: int = 0, names: tuple[str, ...] = ()) -> Row:

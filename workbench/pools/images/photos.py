@@ -368,13 +368,13 @@ def photo_pool(
         about = describe(read)
         photos = Photos(source, [paths[i] for i in read.kept], limit, brightest=read.brightest)
         pair: tuple[FeatureMap, Array] | None = None
-        said: tuple[str, ...] = ()
+        shape_notes: tuple[str, ...] = ()
         if is_vectors(features):
             pair = without_features(features, len(photos))
         elif max(max(shape[:2]) for shape in read.copies.shapes) >= SMALLEST:
             with part(READING, 1.0):
                 pair = _shapes_of(read)
-            said = (said_of_shapes(pair[0]),)
+            shape_notes = (said_of_shapes(pair[0]),)
         if pair is not None:
             return Pool(
                 name,
@@ -389,7 +389,7 @@ def photo_pool(
                 title,
                 f"{len(photos):,} images.",
                 common_scale=True,
-                notes=(*about.notes, *read.said, *said),
+                notes=(*about.notes, *read.said, *shape_notes),
             )
     decoding, kept = Decoding(source, paths, corrupt), []
 

@@ -38,7 +38,7 @@ class Pictures:
         column: that names them.
         label: of the table, for messages.
         names: [N] the cells.
-        held: those that lie in the table itself.
+        embedded: those that lie in the table itself.
         folder: that holds the files; None where no cell names one.
         paths: name -> path in the folder.
     """
@@ -46,7 +46,7 @@ class Pictures:
     column: str
     label: str
     names: Sequence[str]
-    held: Pictured = field(default_factory=dict)
+    embedded: Pictured = field(default_factory=dict)
     folder: PhotoSource | None = None
     paths: Mapping[str, str] = field(default_factory=dict)
 
@@ -61,8 +61,8 @@ class Pictures:
         Raises:
             InputError: it cannot be read.
         """
-        if name in self.held:
-            return self.held[name]()
+        if name in self.embedded:
+            return self.embedded[name]()
         if name.startswith(_INLINE):
             with reading(f"{self.label}: a picture in column {self.column!r}", "base64"):
                 return base64.b64decode(name.partition(",")[2][: 2 * MAX_PICTURE])
@@ -74,7 +74,7 @@ class Pictures:
 
     def size(self, name: str) -> int:
         """Bytes of the file that a cell names."""
-        if self.folder is not None and name in self.paths and name not in self.held:
+        if self.folder is not None and name in self.paths and name not in self.embedded:
             return self.folder.size(self.paths[name])
         return len(self.read(name))
 
